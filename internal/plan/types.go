@@ -1,0 +1,177 @@
+// Copyright The Wavetrain Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package plan
+
+import (
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/wavetrain/wavetrain/internal/diag"
+	"github.com/wavetrain/wavetrain/internal/manifest"
+)
+
+// Version is the version of the serialised form of a Plan.
+const Version = 1
+
+// Input is all a plan depends on.
+type Input struct {
+	// App is the instance name that tracking ids carry.
+	App string
+	// Namespace is the destination namespace: given to namespaced objects that
+	// name none.
+	Namespace string
+	// Server identifies the destination cluster; part of the plan's id.
+	Server string
+	// Revisions are the resolved revisions of the sources, in source order.
+	Revisions []string
+	// Objects is the rendered set, hooks included, names as rendered.
+	Objects []manifest.Object
+	// Scope reports whether a kind is namespaced; known is false for kinds the
+	// cluster does not serve (the plan then takes the object as it is written).
+	Scope func(schema.GroupKind) (namespaced, known bool)
+	// Live holds, per key, the live objects that the rendered set names.
+	Live map[manifest.Key]Live
+	// Prune are live objects that are ours and no longer rendered.
+	Prune []Live
+	// Options of the application and of this operation.
+	Options Options
+}
+
+// Live is what a plan needs to know of a live object.
+type Live struct {
+	manifest.Object
+	// InSync says that comparison found no difference to the rendered object.
+	InSync bool
+}
+
+// Options are the application's and the operation's sync options that have an
+// influence on the order or on what is done.
+type Options struct {
+	// Prune allows pruning; without it prune steps are reported as skipped.
+	Prune bool
+	// PruneLast, PruneDisabled mirror the options PruneLast=true, Prune=false.
+	PruneLast, PruneDisabled bool
+	// CreateNamespace makes the destination namespace first.
+	CreateNamespace bool
+	// NamespaceLabels and NamespaceAnnotations are managedNamespaceMetadata.
+	NamespaceLabels, NamespaceAnnotations map[string]string
+	// SkipHooks leaves hooks out (apply strategy, selective sync).
+	SkipHooks bool
+	// OutOfSyncOnly leaves out ordinary objects that are in sync.
+	OutOfSyncOnly bool
+	// Only, when not nil, restricts the plan to these keys (selective sync,
+	// healing).
+	Only []manifest.Key
+	// KindOrderOnly switches producers-first (a producer of a Secret precedes
+	// the workloads of its group that need it) off.
+	KindOrderOnly bool
+}
+
+// Action is what a step does.
+type Action string
+
+// Actions of steps.
+const (
+	Create Action = "create"
+	Update Action = "update"
+	// None is an object that is in sync; it is applied all the same unless
+	// Options.OutOfSyncOnly is set, because a gate wants it healthy at this
+	// operation.
+	None Action = "none"
+	// Hook runs a hook.
+	Hook Action = "hook"
+	// Prune deletes an object.
+	Prune Action = "prune"
+	// SkipPrune leaves an object that would be pruned; Step.Reason says why.
+	SkipPrune Action = "skip-prune"
+)
+
+// Plan is the ordered rollout of one application at one state of its sources.
+type Plan struct {
+	Version int `json:"version"`
+	// ID is a digest over destination, revisions, the rendered set (before
+	// generated names) and per step the action with its precondition.
+	ID        string   `json:"id"`
+	App       string   `json:"app"`
+	Namespace string   `json:"namespace,omitempty"`
+	Server    string   `json:"server,omitempty"`
+	Revisions []string `json:"revisions,omitempty"`
+	// RenderDigest is the digest of the rendered set, hooks included.
+	RenderDigest string `json:"renderDigest"`
+	// Groups in the order in which they run. SyncFail groups come last and run
+	// only after a failure.
+	Groups []Group `json:"groups"`
+	// OnDeletion are the PreDelete and PostDelete hooks, run when the
+	// application is deleted.
+	OnDeletion []Group `json:"onDeletion,omitempty"`
+	// Ignored are rendered objects that take no part, with the reason (test
+	// hooks, Skip, unknown hook types).
+	Ignored []Note `json:"ignored,omitempty"`
+	// Moved are objects lifted to another group because something in it needs
+	// them (Namespaces, CustomResourceDefinitions).
+	Moved []Move `json:"moved,omitempty"`
+	// Findings are errors and remarks met while planning. With a finding of
+	// severity error the plan must not be executed.
+	Findings []diag.Diagnostic `json:"findings,omitempty"`
+}
+
+// Group is all steps of one phase and wave.
+type Group struct {
+	Phase manifest.Phase `json:"phase"`
+	Wave  int            `json:"wave"`
+	// Steps in kind order, then name. Step.After adds order inside the group.
+	Steps []Step `json:"steps"`
+}
+
+// Step is one action on one object.
+type Step struct {
+	// ID is unique in the plan and stable between plans: "PreSync/-1/batch/Job/ns/name".
+	ID     string       `json:"id"`
+	Action Action       `json:"action"`
+	Key    manifest.Key `json:"key"`
+	// Version is the API version (without group) of the object as rendered.
+	Version string `json:"version"`
+	// Object is the desired object with namespace and tracking id filled in;
+	// for prunes the live one. The name is empty for a hook with generateName.
+	Object *manifest.Object `json:"-"`
+	// HookType is set for hooks.
+	HookType manifest.Phase          `json:"hookType,omitempty"`
+	Policies []manifest.DeletePolicy `json:"policies,omitempty"`
+	// After lists the ids of steps of the same group that must have been
+	// applied, and whose effect must be there, before this step.
+	After []string `json:"after,omitempty"`
+	// Needs are effects of steps (of this or an earlier group) that must exist
+	// before this step: Secrets with their keys.
+	Needs []Effect `json:"needs,omitempty"`
+	// Precondition is what the plan found: "absent" or "uid:UID".
+	Precondition string `json:"precondition,omitempty"`
+	// ResourceVersion of the live object, for information only.
+	ResourceVersion string `json:"resourceVersion,omitempty"`
+	// Reason says why the step stands here or does not act.
+	Reason string `json:"reason,omitempty"`
+}
+
+// Effect is an object that a step of the plan brings about indirectly.
+type Effect struct {
+	// Object is what must exist, usually a Secret.
+	Object manifest.Key `json:"object"`
+	// Keys that it must hold.
+	Keys []string `json:"keys,omitempty"`
+	// Producer is the step that brings it about, ByStep its id.
+	Producer manifest.Key `json:"producer"`
+	ByStep   string       `json:"byStep"`
+}
+
+// Note is an object and a remark on it.
+type Note struct {
+	Key    manifest.Key `json:"key"`
+	Reason string       `json:"reason"`
+}
+
+// Move is an object that stands elsewhere than it asked for.
+type Move struct {
+	Key     manifest.Key `json:"key"`
+	From    string       `json:"from"`
+	To      string       `json:"to"`
+	Because manifest.Key `json:"because"`
+}
