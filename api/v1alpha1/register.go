@@ -1,0 +1,31 @@
+// Copyright The Wavetrain Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// Group is the API group that Wavetrain shares with Argo CD.
+const Group = "argoproj.io"
+
+// Kinds of this group.
+const (
+	ApplicationKind = "Application"
+	AppProjectKind  = "AppProject"
+)
+
+// GroupVersion returns argoproj.io/v1alpha1.
+func GroupVersion() schema.GroupVersion {
+	return schema.GroupVersion{Group: Group, Version: "v1alpha1"}
+}
+
+// AddToScheme registers the kinds of this group in s.
+func AddToScheme(s *runtime.Scheme) error {
+	s.AddKnownTypes(GroupVersion(), &Application{}, &ApplicationList{}, &AppProject{}, &AppProjectList{})
+	metav1.AddToGroupVersion(s, GroupVersion())
+	return nil
+}
