@@ -1,0 +1,111 @@
+// Copyright The Wavetrain Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package source
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/Masterminds/semver/v3"
+)
+
+// ErrNoRevision is wrapped by the error of a revision that names nothing.
+var ErrNoRevision = errors.New("no such revision")
+
+// Refs are the refs of a remote at one moment.
+type Refs struct {
+	// byName maps full ref names to commit ids; annotated tags are peeled.
+	byName map[string]string
+	// head is the branch that HEAD points to, empty when it is detached.
+	head string
+	// tags are the short names of all tags.
+	tags []string
+}
+
+var (
+	fullCommit        = regexp.MustCompile(`^[0-9a-f]{40}$`)
+	abbreviatedCommit = regexp.MustCompile(`^[0-9a-f]{7,39}$`)
+)
+
+func isFullCommit(s string) bool        { return fullCommit.MatchString(s) }
+func isAbbreviatedCommit(s string) bool { return abbreviatedCommit.MatchString(s) }
+
+// parseRefs reads the output of `git ls-remote --symref`.
+func parseRefs(out []byte) *Refs {
+	r := &Refs{byName: map[string]string{}}
+	lines := bufio.NewScanner(bytes.NewReader(out))
+	for lines.Scan() {
+		left, name, ok := strings.Cut(lines.Text(), "\t")
+		if !ok {
+			continue
+		}
+		if target, symbolic := strings.CutPrefix(left, "ref: "); symbolic {
+			if name == "HEAD" {
+				r.head = target
+			}
+			continue
+		}
+		if peeled, ok := strings.CutSuffix(name, "^{}"); ok {
+			r.byName[peeled] = left
+			continue
+		}
+		r.byName[name] = left
+		if tag, ok := strings.CutPrefix(name, "refs/tags/"); ok {
+			r.tags = append(r.tags, tag)
+		}
+	}
+	return r
+}
+
+// Resolve finds the commit of a revision as Argo CD does: HEAD when empty, a
+// full ref name, a branch, a tag, or a semantic version constraint over the
+// tags, of which the highest match wins. The error says which of these was
+// looked for and wraps ErrNoRevision.
+func (r *Refs) Resolve(revision string) (string, error) {
+	if revision == "" || revision == "HEAD" {
+		if commit, ok := r.byName["HEAD"]; ok {
+			return commit, nil
+		}
+		return "", fmt.Errorf("the repository has no HEAD, it may be empty: %w", ErrNoRevision)
+	}
+	for _, name := range []string{revision, "refs/heads/" + revision, "refs/tags/" + revision} {
+		if commit, ok := r.byName[name]; ok {
+			return commit, nil
+		}
+	}
+	constraint, err := semver.NewConstraint(revision)
+	if err != nil {
+		return "", fmt.Errorf("no branch, tag or commit has this name: %w", ErrNoRevision)
+	}
+	if tag, ok := highest(constraint, r.tags); ok {
+		return r.byName["refs/tags/"+tag], nil
+	}
+	return "", fmt.Errorf("no branch or tag has this name, and none of %d tags matches it as a version: %w", len(r.tags), ErrNoRevision)
+}
+
+func highest(constraint *semver.Constraints, tags []string) (string, bool) {
+	var best *semver.Version
+	var bestTag string
+	for _, tag := range tags {
+		v, err := semver.NewVersion(tag)
+		if err != nil || !constraint.Check(v) {
+			continue
+		}
+		if best == nil || v.GreaterThan(best) {
+			best, bestTag = v, tag
+		}
+	}
+	return bestTag, best != nil
+}
+
+func quoteRevision(revision string) string {
+	if revision == "" {
+		return `"HEAD"`
+	}
+	return fmt.Sprintf("%q", revision)
+}
