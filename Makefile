@@ -1,0 +1,74 @@
+# `make` alone prints what can be made.
+.DEFAULT_GOAL := help
+SHELL := /bin/bash -o pipefail
+
+GO        ?= go
+TOOL      := $(GO) tool -modfile=$(CURDIR)/tools/go.mod
+VERSION   ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+KUBE      := v1.37.2
+LDFLAGS   := -s -w -X main.version=$(VERSION)
+# The API server reports this version; clients cannot parse the one it has without it.
+SANDBOX_LDFLAGS := -s -w -X main.version=$(VERSION) -X k8s.io/component-base/version.gitVersion=$(KUBE) \
+	-X k8s.io/component-base/version.gitMajor=1 -X k8s.io/component-base/version.gitMinor=37
+# Prints how far a long build is, so that a first build of several minutes is not silent.
+PROGRESS  := awk '{ n++; if (n % 100 == 0) { printf "  %d packages compiled\n", n; fflush() } } END { if (n) printf "  %d packages compiled\n", n }'
+# Where the demo keeps its control plane and repository mirrors.
+DEMO_FLAGS ?=
+
+##@ Use
+
+.PHONY: demo
+demo: build ## Bring the four services of examples/ask up on an embedded control plane, live
+	bin/wavetrain up examples/ask $(DEMO_FLAGS)
+
+.PHONY: build
+build: bin/wavetrain bin/wavetrain-sandbox ## Build bin/wavetrain and bin/wavetrain-sandbox
+
+.PHONY: bin/wavetrain
+bin/wavetrain:
+	@echo "building wavetrain (first time about 3 minutes)"
+	@$(GO) build -v -trimpath -ldflags '$(LDFLAGS)' -o bin/wavetrain ./cmd/wavetrain 2>&1 | $(PROGRESS)
+
+.PHONY: sandbox bin/wavetrain-sandbox
+sandbox: bin/wavetrain-sandbox ## Build the embedded control plane
+bin/wavetrain-sandbox:
+	@echo "building the embedded control plane (first time about 6 minutes)"
+	@cd sandbox && $(GO) build -v -trimpath -ldflags '$(SANDBOX_LDFLAGS)' -o ../bin/wavetrain-sandbox . 2>&1 | $(PROGRESS)
+
+##@ Check
+
+.PHONY: test
+test: bin/wavetrain-sandbox ## Run all tests; engine tests run against the embedded control plane
+	$(TOOL) gotestsum --format pkgname --hide-summary=skipped -- ./...
+	cd sandbox && $(TOOL) gotestsum --format pkgname --hide-summary=skipped -- ./...
+
+.PHONY: race
+race: bin/wavetrain-sandbox ## Run the tests of everything that runs at once under the race detector
+	$(TOOL) gotestsum --format pkgname -- -race ./internal/...
+
+.PHONY: check
+check: ## Format, vet, lint and architecture
+	@bad=$$(gofmt -l api cmd internal sandbox); if [ -n "$$bad" ]; then echo "gofmt would change:"; echo "$$bad"; exit 1; fi
+	$(GO) vet ./...
+	cd sandbox && $(GO) vet ./...
+	$(TOOL) golangci-lint run ./...
+	$(GO) test ./internal/archtest
+
+.PHONY: bench
+bench: ## Run the benchmarks of rendering, planning and the waves page
+	$(GO) test -run '^$$' -bench . -benchmem ./internal/...
+
+##@ Generate
+
+.PHONY: generate
+generate: ## Generate deepcopy functions and CustomResourceDefinitions from the API types
+	$(TOOL) controller-gen object:headerFile=tools/boilerplate.go.txt paths=./api/...
+	$(TOOL) controller-gen crd:allowDangerousTypes=true paths=./api/... output:crd:artifacts:config=api/crds
+
+.PHONY: generate-check
+generate-check: generate ## Fail when generating changes anything
+	@git diff --exit-code -- api || { echo "generated files are stale: commit what make generate changed"; exit 1; }
+
+.PHONY: help
+help: ## Print this help
+	@awk 'BEGIN { FS = ":.*## " } /^##@/ { printf "\n%s\n", substr($$0, 5) } /^[a-zA-Z0-9_-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
