@@ -1,0 +1,92 @@
+// Copyright The Wavetrain Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package controlplane
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/client-go/rest"
+
+	"github.com/wavetrain/wavetrain/sandbox/internal/datadir"
+	"github.com/wavetrain/wavetrain/sandbox/internal/pki"
+	"github.com/wavetrain/wavetrain/sandbox/internal/version"
+)
+
+// stopStep bounds the wait for one part to stop; all of them together stay below the five seconds a caller may expect.
+const stopStep = 1500 * time.Millisecond
+
+// plane is a control plane that is being started, runs, or is being stopped.
+type plane struct {
+	opts Options
+	dir  *datadir.Dir
+	log  logr.Logger
+
+	keys *pki.PKI
+	etcd string
+	// server is the URL of the API server, simulator how our own clients reach it.
+	server    string
+	simulator *rest.Config
+	// failed receives the first word of every part that stops by itself.
+	failed chan error
+	// stops undoes what was started, in the order of the start.
+	stops []func()
+}
+
+// Run starts a control plane, calls ready once, and runs until the context ends or a part fails. The directory is
+// locked meanwhile. The returned error is nil if the context ended it.
+func Run(ctx context.Context, dir *datadir.Dir, opts Options, log logr.Logger, ready func(Info) error) error {
+	begin := time.Now()
+	p := &plane{opts: opts, dir: dir, log: log, failed: make(chan error, 8)}
+	defer p.stop()
+
+	for _, step := range []struct {
+		name  string
+		start func(context.Context) error
+	}{
+		{"database", p.startEtcd},
+		{"API server", p.startAPIServer},
+		{"controllers", p.startControllers},
+		{"simulator", p.startSimulator},
+		{"default objects", p.waitDefaults},
+	} {
+		if err := step.start(ctx); err != nil {
+			if ctx.Err() != nil {
+				return nil
+			}
+			return fmt.Errorf("start %s: %w", step.name, err)
+		}
+		log.Info("started", "part", step.name, "after", time.Since(begin).String())
+	}
+	if err := ready(p.info(begin)); err != nil {
+		return err
+	}
+	select {
+	case <-ctx.Done():
+		return nil
+	case err := <-p.failed:
+		return err
+	}
+}
+
+func (p *plane) info(begin time.Time) Info {
+	return Info{
+		Server:            p.server,
+		Kubeconfig:        p.dir.Kubeconfig(),
+		DataDir:           p.dir.Path(),
+		PID:               os.Getpid(),
+		KubernetesVersion: version.Kubernetes(),
+		ReadySeconds:      time.Since(begin).Round(10 * time.Millisecond).Seconds(),
+	}
+}
+
+// stop stops the parts in reverse order of their start.
+func (p *plane) stop() {
+	for i := len(p.stops) - 1; i >= 0; i-- {
+		p.stops[i]()
+	}
+}

@@ -1,0 +1,24 @@
+// Copyright The Wavetrain Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Command wavetrain-sandbox runs a Kubernetes control plane with simulated nodes.
+package main
+
+import (
+	"context"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/wavetrain/wavetrain/sandbox/internal/command"
+)
+
+func main() {
+	os.Exit(run())
+}
+
+func run() int {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	return command.Main(ctx, os.Args[1:], command.Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr})
+}
