@@ -1,0 +1,209 @@
+// Copyright The Wavetrain Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package diff
+
+import (
+	"maps"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/wavetrain/wavetrain/api/v1alpha1"
+	"github.com/wavetrain/wavetrain/internal/manifest"
+)
+
+// Change is one field in which a live object differs from what is wanted.
+type Change struct {
+	// Path is the field, "spec.template.spec.containers[name=app].image"; empty
+	// when the whole object is missing or superfluous.
+	Path string `json:"path"`
+	// Desired and Live are the field's values; nil for a field that is not there.
+	// Values of Secrets are replaced by Hidden.
+	Desired any `json:"desired"`
+	Live    any `json:"live"`
+	// Manager owns the field on the live object, empty if nobody does.
+	Manager string `json:"manager,omitempty"`
+}
+
+// Options control a comparison.
+type Options struct {
+	// Manager applies the desired state. Defaults to manifest.FieldManager.
+	Manager string
+	// ManagedFields of the live object, for callers that keep them apart from it.
+	// Defaults to those on the object.
+	ManagedFields []metav1.ManagedFieldsEntry
+	// Ignore are the application's rules; those that do not select the object are
+	// passed over.
+	Ignore []v1alpha1.ResourceIgnoreDifferences
+	// Mutations keeps differences in fields that Wavetrain does not own: what
+	// admission or defaulting adds because of another change. By default they are
+	// left out, as they would not be there without that change.
+	Mutations bool
+}
+
+func (o Options) manager() string {
+	if o.Manager != "" {
+		return o.Manager
+	}
+	return manifest.FieldManager
+}
+
+func (o Options) managedFields(live *unstructured.Unstructured) []metav1.ManagedFieldsEntry {
+	if o.ManagedFields != nil || live == nil {
+		return o.ManagedFields
+	}
+	return live.GetManagedFields()
+}
+
+// Compare lists the fields in which live differs from what is wanted, in the
+// order of their paths. An object that is missing on either side is one change
+// with an empty path.
+//
+// Predicted is the object that a server-side dry run of desired gave. Without it
+// the prediction is made locally, which is exact for the fields that desired
+// sets, but cannot know how the server treats a value it rewrites.
+func Compare(desired, live, predicted *unstructured.Unstructured, opts Options) []Change {
+	switch {
+	case desired == nil && live == nil:
+		return nil
+	case desired == nil:
+		return []Change{{Live: Redact(bare(live)).Object}}
+	case live == nil:
+		return []Change{{Desired: Redact(Normalize(desired)).Object}}
+	}
+	// An unreadable managedFields entry only costs the names of the owners.
+	owned, _ := ReadOwnership(opts.managedFields(live))
+	local := predicted == nil
+	if local {
+		predicted = Predict(desired, live, opts)
+	}
+	rules := rulesFor(live, opts.Ignore)
+	was, want := bare(live), bare(predicted)
+	rules.removeFrom(was)
+	rules.removeFrom(want)
+
+	d := differ{own: opts.manager(), managers: rules.managers}
+	if !local && !opts.Mutations {
+		if after, err := ReadOwnership(predicted.GetManagedFields()); err == nil && len(after.entries) > 0 {
+			d.relevant = true
+			d.after = after.root()
+		}
+	}
+	d.value(nil, was.Object, want.Object, owned.root(), d.after)
+	changes := d.changes
+	if isSecret(live) || isSecret(predicted) {
+		redactChanges(changes)
+	}
+	return changes
+}
+
+// differ collects the differences of two trees.
+type differ struct {
+	changes []Change
+	own     string
+	// managers whose fields are ignored.
+	managers []string
+	// relevant restricts changes to fields that own has or will have.
+	relevant bool
+	after    owners
+}
+
+func (d *differ) value(p path, live, want any, owned, after owners) {
+	switch l := live.(type) {
+	case map[string]any:
+		if w, ok := want.(map[string]any); ok {
+			d.maps(p, l, w, owned, after)
+			return
+		}
+	case []any:
+		if w, ok := want.([]any); ok {
+			d.lists(p, l, w, owned, after)
+			return
+		}
+	}
+	if !same(live, want) {
+		d.report(p, live, want, owned, after)
+	}
+}
+
+func (d *differ) maps(p path, live, want map[string]any, owned, after owners) {
+	names := slices.Sorted(maps.Keys(live))
+	for name := range want {
+		if _, ok := live[name]; !ok {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		d.value(p.field(name), live[name], want[name], owned.field(name), after.field(name))
+	}
+}
+
+func (d *differ) lists(p path, live, want []any, owned, after owners) {
+	keys := keysOf(live, want)
+	if keys == nil {
+		if len(live) == len(want) && len(live) > 0 && allMaps(live) && allMaps(want) {
+			for i := range live {
+				d.value(p.index(i), live[i], want[i], owned.item(live[i]), after.item(want[i]))
+			}
+		} else if !same(live, want) {
+			d.report(p, live, want, owned, after)
+		}
+		return
+	}
+	for _, item := range live {
+		l := item.(map[string]any)
+		id, _ := identity(l, keys)
+		var wanted any
+		if w, ok := find(want, keys, id); ok {
+			wanted = w
+		}
+		d.value(p.key(keys, l), l, wanted, owned.item(l), after.item(l))
+	}
+	for _, item := range want {
+		w := item.(map[string]any)
+		id, _ := identity(w, keys)
+		if _, ok := find(live, keys, id); !ok {
+			d.value(p.key(keys, w), nil, w, owned.item(w), after.item(w))
+		}
+	}
+	if order := orderOf(live, keys); len(live) == len(want) && !slices.Equal(order, orderOf(want, keys)) && sameMembers(live, want, keys) {
+		d.report(p, live, want, owned, after)
+	}
+}
+
+func allMaps(list []any) bool {
+	return !slices.ContainsFunc(list, func(v any) bool { _, ok := v.(map[string]any); return !ok })
+}
+
+func orderOf(list []any, keys []string) []string {
+	order := make([]string, len(list))
+	for i, item := range list {
+		order[i], _ = identity(item, keys)
+	}
+	return order
+}
+
+// sameMembers reports whether the lists hold equal items, in whatever order.
+func sameMembers(live, want []any, keys []string) bool {
+	for _, item := range live {
+		id, _ := identity(item, keys)
+		if w, ok := find(want, keys, id); !ok || !same(item, w) {
+			return false
+		}
+	}
+	return true
+}
+
+func (d *differ) report(p path, live, want any, owned, after owners) {
+	manager := owned.manager(d.own)
+	if slices.Contains(d.managers, manager) {
+		return
+	}
+	if d.relevant && !owned.has(d.own) && !after.has(d.own) {
+		return
+	}
+	d.changes = append(d.changes, Change{Path: p.String(), Desired: want, Live: live, Manager: manager})
+}

@@ -1,0 +1,102 @@
+// Copyright The Wavetrain Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package diff
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/bmatcuk/doublestar/v4"
+
+	"github.com/wavetrain/wavetrain/api/v1alpha1"
+	"github.com/wavetrain/wavetrain/internal/manifest"
+)
+
+// rules are the ignore rules that select one object.
+type rules struct {
+	// pointers are JSON pointers, split and unescaped.
+	pointers [][]string
+	managers []string
+}
+
+func rulesFor(u *unstructured.Unstructured, all []v1alpha1.ResourceIgnoreDifferences) rules {
+	var r rules
+	key := manifest.KeyOf(u)
+	for _, rule := range all {
+		if !selectsObject(rule, key) {
+			continue
+		}
+		for _, p := range rule.JSONPointers {
+			if tokens := parsePointer(p); len(tokens) > 0 {
+				r.pointers = append(r.pointers, tokens)
+			}
+		}
+		r.managers = append(r.managers, rule.ManagedFieldsManagers...)
+	}
+	return r
+}
+
+func selectsObject(rule v1alpha1.ResourceIgnoreDifferences, k manifest.Key) bool {
+	return glob(rule.Group, k.Group) && glob(rule.Kind, k.Kind) &&
+		(rule.Name == "" || rule.Name == k.Name) && (rule.Namespace == "" || rule.Namespace == k.Namespace)
+}
+
+func glob(pattern, text string) bool {
+	ok, err := doublestar.Match(pattern, text)
+	return err == nil && ok
+}
+
+func parsePointer(p string) []string {
+	if !strings.HasPrefix(p, "/") {
+		return nil
+	}
+	tokens := strings.Split(p[1:], "/")
+	for i, t := range tokens {
+		tokens[i] = strings.ReplaceAll(strings.ReplaceAll(t, "~1", "/"), "~0", "~")
+	}
+	return tokens
+}
+
+func (r rules) removeFrom(u *unstructured.Unstructured) {
+	// Items are removed from the end, so that the pointers "/a/0" and "/a/1" name
+	// the items they named before.
+	pointers := slices.Clone(r.pointers)
+	slices.SortFunc(pointers, func(a, b []string) int { return -slices.CompareFunc(a, b, compareTokens) })
+	for _, p := range pointers {
+		u.Object, _ = removeAt(u.Object, p).(map[string]any)
+	}
+}
+
+func compareTokens(a, b string) int {
+	i, errI := strconv.Atoi(a)
+	j, errJ := strconv.Atoi(b)
+	if errI == nil && errJ == nil {
+		return i - j
+	}
+	return strings.Compare(a, b)
+}
+
+func removeAt(v any, tokens []string) any {
+	switch x := v.(type) {
+	case map[string]any:
+		if len(tokens) == 1 {
+			delete(x, tokens[0])
+		} else if child, ok := x[tokens[0]]; ok {
+			x[tokens[0]] = removeAt(child, tokens[1:])
+		}
+	case []any:
+		i, err := strconv.Atoi(tokens[0])
+		if err != nil || i < 0 || i >= len(x) {
+			return v
+		}
+		if len(tokens) == 1 {
+			return slices.Delete(x, i, i+1)
+		}
+		x[i] = removeAt(x[i], tokens[1:])
+	}
+	return v
+}
