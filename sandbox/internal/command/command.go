@@ -136,12 +136,12 @@ func (f *flags) register(cmd *cobra.Command) {
 	fs.StringVar(&f.readyFile, "ready-file", "", "write this file, with the same JSON as -o json, when ready; it is removed at the end")
 	fs.StringVar(&f.auditLog, "audit-log", "", "record every request to the API server in this file, a line of JSON each")
 	fs.IntVar(&f.nodes, "nodes", 3, "number of simulated nodes")
-	fs.StringVar(&f.rules, "rules", "", "file of rules that direct the simulation; it is read again when it changes")
+	fs.StringVar(&f.rules, "rules", "", "file of rules that direct the simulation, read again when it changes (default: rules.yaml in the data directory)")
 	fs.StringVar(&f.rulesConfigMap, "rules-configmap", "", "NAMESPACE/NAME of a ConfigMap with rules; they come before those of the file")
 	fs.StringSliceVar(&f.ruleSets, "rule-set", nil, "shipped rules to use, with their CRDs: external-secrets, cnpg")
 	fs.BoolVar(&f.withoutCRDs, "without-crds", false, "do not install the CRDs of the rule sets")
 	fs.StringVarP(&f.output, "output", "o", "text", "form of the line that says it is ready: text or json")
-	fs.BoolVar(&f.stopWithParent, "stop-with-parent", false, "stop when standard input ends, as it does when the process that holds it is gone")
+	fs.BoolVar(&f.stopWithParent, "stop-with-parent", false, "stop when standard input ends, as it does when the process that holds it is gone; a line 'reload ID' there reads --rules again, and a line of JSON says when the rules are in force")
 	// Kubernetes puts a flag of that name, and of another type, where cobra would find it.
 	fs.Bool("version", false, "print the version of this program's Kubernetes")
 	fs.IntVarP(&f.verbosity, "verbosity", "v", 0, "verbosity of the logs in the data directory")
@@ -163,18 +163,20 @@ func run(ctx context.Context, f flags, streams Streams) error {
 		return err
 	}
 	defer logs.close()
+	parent := &control{out: streams.Out}
 	if f.stopWithParent {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithCancel(ctx)
 		defer cancel()
 		go func() {
-			_, _ = io.Copy(io.Discard, streams.In)
+			parent.serve(streams.In)
 			cancel()
 		}()
 	}
 
-	err = controlplane.Run(ctx, dir, opts, logs.logger, func(info controlplane.Info) error {
-		return announce(f, info, streams.Out)
+	err = controlplane.Run(ctx, dir, opts, logs.logger, func(running controlplane.Running) error {
+		parent.attach(running.ReloadRules)
+		return announce(f, running.Info, streams.Out)
 	})
 	if f.readyFile != "" {
 		err = errors.Join(err, removeIfExists(f.readyFile))

@@ -31,6 +31,8 @@ type plane struct {
 	// server is the URL of the API server, simulator how our own clients reach it.
 	server    string
 	simulator *rest.Config
+	// reload reads the rules again.
+	reload func() error
 	// failed receives the first word of every part that stops by itself.
 	failed chan error
 	// stops undoes what was started, in the order of the start.
@@ -39,7 +41,7 @@ type plane struct {
 
 // Run starts a control plane, calls ready once, and runs until the context ends or a part fails. The directory is
 // locked meanwhile. The returned error is nil if the context ended it.
-func Run(ctx context.Context, dir *datadir.Dir, opts Options, log logr.Logger, ready func(Info) error) error {
+func Run(ctx context.Context, dir *datadir.Dir, opts Options, log logr.Logger, ready func(Running) error) error {
 	begin := time.Now()
 	p := &plane{opts: opts, dir: dir, log: log, failed: make(chan error, 8)}
 	defer p.stop()
@@ -62,7 +64,7 @@ func Run(ctx context.Context, dir *datadir.Dir, opts Options, log logr.Logger, r
 		}
 		log.Info("started", "part", step.name, "after", time.Since(begin).String())
 	}
-	if err := ready(p.info(begin)); err != nil {
+	if err := ready(Running{Info: p.info(begin), ReloadRules: p.reload}); err != nil {
 		return err
 	}
 	select {
@@ -78,6 +80,7 @@ func (p *plane) info(begin time.Time) Info {
 		Server:            p.server,
 		Kubeconfig:        p.dir.Kubeconfig(),
 		DataDir:           p.dir.Path(),
+		RulesFile:         p.opts.RulesFile,
 		PID:               os.Getpid(),
 		KubernetesVersion: version.Kubernetes(),
 		ReadySeconds:      time.Since(begin).Round(10 * time.Millisecond).Seconds(),

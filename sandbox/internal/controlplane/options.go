@@ -16,7 +16,7 @@ type Options struct {
 
 	// Nodes is the number of simulated nodes. Defaults to the simulator's choice.
 	Nodes int
-	// RulesFile directs the simulation. Defaults to none.
+	// RulesFile directs the simulation. Defaults to one in the data directory, without a rule at first.
 	RulesFile string
 	// RulesConfigMap directs the simulation as well. Defaults to none.
 	RulesConfigMap types.NamespacedName
@@ -34,10 +34,19 @@ type Info struct {
 	Kubeconfig string `json:"kubeconfig"`
 	// DataDir holds data and logs.
 	DataDir string `json:"dataDir"`
+	// RulesFile directs the simulation.
+	RulesFile string `json:"rulesFile"`
 	// PID is the process.
 	PID int `json:"pid"`
 	// KubernetesVersion is what the API server reports.
 	KubernetesVersion string `json:"kubernetesVersion"`
 	// ReadySeconds is the time from the start of the process.
 	ReadySeconds float64 `json:"readySeconds"`
+}
+
+// Running is a control plane that is ready.
+type Running struct {
+	Info
+	// ReloadRules reads the file of rules again and returns when they are in force.
+	ReloadRules func() error
 }

@@ -5,7 +5,10 @@ package controlplane
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -108,6 +111,9 @@ func (p *plane) startControllers(ctx context.Context) error {
 }
 
 func (p *plane) startSimulator(ctx context.Context) error {
+	if err := p.ensureRules(); err != nil {
+		return err
+	}
 	simulatorCtx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	// The signal to stop must also end a start that takes long.
 	release := context.AfterFunc(ctx, cancel)
@@ -135,7 +141,25 @@ func (p *plane) startSimulator(ctx context.Context) error {
 		go func() { defer close(done); simulator.Wait() }()
 		p.await("simulator", done)
 	})
+	p.reload = simulator.ReloadRules
 	return p.startMetrics(ctx, usage{simulator: simulator})
+}
+
+// ensureRules gives the simulation a file of rules that somebody can edit, whether or not there is a rule yet.
+func (p *plane) ensureRules() error {
+	if p.opts.RulesFile != "" {
+		return nil
+	}
+	p.opts.RulesFile = p.dir.Rules()
+	file, err := os.OpenFile(p.opts.RulesFile, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if errors.Is(err, fs.ErrExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("create file of rules: %w", err)
+	}
+	_, err = file.WriteString("rules: []\n")
+	return errors.Join(err, file.Close())
 }
 
 func (p *plane) startMetrics(ctx context.Context, source metricsapi.Source) error {

@@ -121,6 +121,9 @@ func (d *Dir) ControllersKubeconfig() string {
 	return filepath.Join(d.path, "pki", "controllers.kubeconfig")
 }
 
+// Rules is the file of rules that is read when no other is named.
+func (d *Dir) Rules() string { return filepath.Join(d.path, "rules.yaml") }
+
 // EtcdLog is the database's log.
 func (d *Dir) EtcdLog() string { return filepath.Join(d.path, "etcd.log") }
 
