@@ -36,10 +36,6 @@
 {{- printf "%s-client" (include "zitadel.loginName" .) -}}
 {{- end -}}
 
-{{- define "zitadel.host" -}}
-{{- required "zitadel.host is the public name of the identity server" .Values.host -}}
-{{- end -}}
-
 {{/* Takes {root, component}. */}}
 {{- define "zitadel.selectorLabels" -}}
 app.kubernetes.io/name: {{ .root.Chart.Name }}
