@@ -29,8 +29,9 @@ func customResourceDefinition(s subject) Result {
 	switch {
 	case ok && established.isTrue():
 		return healthy("Established", established.words())
-	case !ok || established.Reason == "Installing":
-		return progressing("Installing", "the API is being installed")
+	case ok && established.Reason == "InvalidCABundle":
+		return degraded(established.Reason, established.words())
 	}
-	return degraded(established.Reason, established.words())
+	// Between accepting the names and serving them nothing can be wrong that a condition above would not say.
+	return progressing("Installing", "the API is being installed")
 }

@@ -4,14 +4,21 @@
 package health
 
 func cnpgRule(kind string) rule {
-	if kind == "Cluster" {
+	switch kind {
+	case "Cluster":
 		return cnpgCluster
+	case "Database":
+		return cnpgDatabase
 	}
 	return nil
 }
 
-// cnpgHibernation switches a database off, keeping its volumes.
-const cnpgHibernation = "cnpg.io/hibernation"
+const (
+	// cnpgHibernation is the annotation, and the condition, of a database that is switched off.
+	cnpgHibernation = "cnpg.io/hibernation"
+	// cnpgReconciliation is the annotation that tells the operator to keep its hands off.
+	cnpgReconciliation = "cnpg.io/reconciliationLoop"
+)
 
 // cnpgHealthyPhase is the operator's phase of a database that works.
 const cnpgHealthyPhase = "Cluster in healthy state"
@@ -19,8 +26,8 @@ const cnpgHealthyPhase = "Cluster in healthy state"
 // cnpgCluster judges by the operator's phase, a sentence, and by the Ready condition. The operator has many phases for
 // work in progress and few for needing a person; a phase that is not among the latter is work in progress.
 func cnpgCluster(s subject) Result {
-	if s.obj.GetAnnotations()[cnpgHibernation] == "on" {
-		return suspended("Hibernated", "the database is hibernated")
+	if r, ok := cnpgSwitchedOff(s); ok {
+		return r
 	}
 	if s.behind() {
 		return s.unobserved()
@@ -48,6 +55,25 @@ func cnpgCluster(s subject) Result {
 	return progressing("NoStatus", "its operator has not seen it yet")
 }
 
+// cnpgSwitchedOff judges a database that its owner switched off, and tells whether it is one.
+func cnpgSwitchedOff(s subject) (Result, bool) {
+	a := s.obj.GetAnnotations()
+	if a[cnpgReconciliation] == "disabled" {
+		return suspended("ReconciliationDisabled", "its operator was told not to look after it"), true
+	}
+	if a[cnpgHibernation] != "on" {
+		return Result{}, false
+	}
+	c, ok := s.condition(cnpgHibernation)
+	switch {
+	case !ok:
+		return progressing("Hibernating", "the database is being switched off"), true
+	case c.isTrue():
+		return suspended(c.Reason, c.words()), true
+	}
+	return progressing(c.Reason, c.words()), true
+}
+
 func cnpgNeedsPerson(phase string) bool {
 	switch phase {
 	case "Waiting for user action",
@@ -60,4 +86,20 @@ func cnpgNeedsPerson(phase string) bool {
 		return true
 	}
 	return false
+}
+
+// cnpgDatabase judges a database inside of a Cluster. The operator reports the generation of successes only, so a
+// failure before the first success for this generation may still heal, as when the owning role is created later.
+func cnpgDatabase(s subject) Result {
+	message := s.status.text("message")
+	applied, reported := s.status.value("applied").(bool)
+	switch observed := s.status.count("observedGeneration") == s.obj.GetGeneration(); {
+	case observed && reported && applied:
+		return healthy("Applied", message)
+	case observed && reported:
+		return degraded("NotApplied", message)
+	case message == "":
+		message = "its operator has not applied it yet"
+	}
+	return progressing("NotApplied", message)
 }

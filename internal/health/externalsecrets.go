@@ -5,6 +5,7 @@ package health
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -16,7 +17,9 @@ func externalSecretsRule(kind string) rule {
 		return externalSecret
 	case "PushSecret":
 		return pushSecret
-	case "ClusterExternalSecret", "SecretStore", "ClusterSecretStore":
+	case "ClusterExternalSecret":
+		return clusterExternalSecret
+	case "SecretStore", "ClusterSecretStore":
 		return func(s subject) Result { return s.byCondition("Ready") }
 	}
 	return nil
@@ -38,6 +41,20 @@ func pushSecret(s subject) Result {
 		return s.ifProcessed(r)
 	}
 	return r
+}
+
+// clusterExternalSecret judges by the condition that was added last: earlier versions of the operator keep one of each
+// kind and never take a True back.
+func clusterExternalSecret(s subject) Result {
+	for _, c := range slices.Backward(s.conditions()) {
+		switch {
+		case c.Type == "Ready" && c.isTrue():
+			return healthy(c.Reason, c.words())
+		case c.Type == "Ready" && c.isFalse(), c.isTrue() && (c.Type == "NotReady" || c.Type == "PartiallyReady"):
+			return degraded(c.Reason, c.words())
+		}
+	}
+	return progressing("ConditionAbsent", "its controller has not reported Ready yet")
 }
 
 // refreshesOnChange tells whether the operator processes a changed ExternalSecret again. It does not when the Secret is
