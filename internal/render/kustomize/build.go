@@ -1,0 +1,136 @@
+// Copyright The Wavetrain Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package kustomize
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+	"sync"
+
+	"sigs.k8s.io/kustomize/api/krusty"
+	"sigs.k8s.io/kustomize/api/resmap"
+	"sigs.k8s.io/kustomize/api/resource"
+	"sigs.k8s.io/kustomize/api/types"
+	"sigs.k8s.io/kustomize/kyaml/openapi"
+	"sigs.k8s.io/yaml"
+
+	"github.com/wavetrain/wavetrain/api/v1alpha1"
+	"github.com/wavetrain/wavetrain/internal/manifest"
+)
+
+// Input is a kustomization and everything its build depends on.
+type Input struct {
+	// Files is the repository's tree, Path the kustomization's directory in it.
+	Files   fs.FS
+	Path    string
+	Options v1alpha1.ApplicationSourceKustomize
+	// Expand substitutes build variables in a text.
+	Expand func(string) string
+}
+
+// building admits one build at a time: Kustomize keeps the schema of the
+// Kubernetes API in variables of the process and changes them while it builds.
+var building sync.Mutex
+
+// Render builds the kustomization.
+func Render(ctx context.Context, in Input) ([]manifest.Object, error) {
+	objects, err := render(ctx, in)
+	if err != nil {
+		return nil, fmt.Errorf("kustomization %s: %w", in.Path, oneLine(err))
+	}
+	return objects, nil
+}
+
+func render(ctx context.Context, in Input) ([]manifest.Object, error) {
+	s := newSnapshot(in.Files)
+	if err := s.add(in.Path); err != nil {
+		return nil, err
+	}
+	k, name, err := s.kustomization(in.Path)
+	if err != nil {
+		return nil, err
+	}
+	if err := edit(k, in, s); err != nil {
+		return nil, err
+	}
+	keepsOrigin := slices.Contains(k.BuildMetadata, types.OriginAnnotations)
+	if !keepsOrigin {
+		k.BuildMetadata = append(slices.Clip(k.BuildMetadata), types.OriginAnnotations)
+	}
+	edited, err := yaml.Marshal(k)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.memory.WriteFile(at(path.Join(in.Path, name)), edited); err != nil {
+		return nil, err
+	}
+	built, err := build(ctx, s, in.Path)
+	if err != nil {
+		return nil, err
+	}
+	return decode(built, in.Path, keepsOrigin)
+}
+
+func build(ctx context.Context, s *snapshot, dir string) (resmap.ResMap, error) {
+	building.Lock()
+	defer building.Unlock()
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	if s.changesSchema {
+		// Such a schema would stay for the builds that follow.
+		defer openapi.ResetOpenAPI()
+	}
+	return krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(s.memory, at(dir))
+}
+
+// decode turns the result into objects that know the file they came from.
+func decode(built resmap.ResMap, dir string, keepsOrigin bool) ([]manifest.Object, error) {
+	var objects []manifest.Object
+	for _, r := range built.Resources() {
+		file := originFile(r, dir)
+		if !keepsOrigin {
+			if err := r.SetOrigin(nil); err != nil {
+				return nil, err
+			}
+		}
+		text, err := r.AsYAML()
+		if err != nil {
+			return nil, err
+		}
+		decoded, err := manifest.Decode(file, text)
+		if err != nil {
+			return nil, err
+		}
+		for i := range decoded {
+			decoded[i].Provenance.Line = 0
+		}
+		objects = append(objects, decoded...)
+	}
+	return objects, nil
+}
+
+func originFile(r *resource.Resource, dir string) string {
+	origin, err := r.GetOrigin()
+	switch {
+	case err != nil || origin == nil:
+		return dir
+	case origin.Path != "":
+		return path.Join(dir, origin.Path)
+	default:
+		return path.Join(dir, origin.ConfiguredIn)
+	}
+}
+
+func oneLine(err error) error {
+	if text := err.Error(); strings.Contains(text, "\n") {
+		return errors.New(strings.Join(strings.Fields(text), " "))
+	}
+	return err
+}

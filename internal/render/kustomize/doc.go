@@ -1,0 +1,9 @@
+// Copyright The Wavetrain Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package kustomize builds a kustomization from a repository's tree with
+// Kustomize's own library, on a file system in memory.
+//
+// It never fetches: bases and files on another host are refused by name, and
+// so are plugins.
+package kustomize

@@ -1,0 +1,205 @@
+// Copyright The Wavetrain Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package kustomize
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+
+	"sigs.k8s.io/kustomize/api/konfig"
+	"sigs.k8s.io/kustomize/api/types"
+	"sigs.k8s.io/kustomize/kyaml/filesys"
+
+	"github.com/wavetrain/wavetrain/internal/render/tree"
+)
+
+// maxBytes bounds what one build reads.
+const maxBytes = 100 << 20
+
+// snapshot holds in memory the directories that a build may read: those of the
+// kustomization and of everything it is made of.
+type snapshot struct {
+	files  fs.FS
+	memory filesys.FileSystem
+	budget tree.Budget
+	copied []string
+	seen   map[string]bool
+	// changesSchema is set by kustomizations that bring an API schema.
+	changesSchema bool
+}
+
+func newSnapshot(files fs.FS) *snapshot {
+	return &snapshot{files: files, memory: filesys.MakeFsInMemory(), budget: tree.Budget{Limit: maxBytes}, seen: map[string]bool{}}
+}
+
+// add copies a kustomization's directory and those it names.
+func (s *snapshot) add(dir string) error {
+	if s.seen[dir] {
+		return nil
+	}
+	s.seen[dir] = true
+	if err := s.copy(dir); err != nil {
+		return err
+	}
+	k, name, err := s.kustomization(dir)
+	if err != nil {
+		return err
+	}
+	if len(k.OpenAPI) > 0 || len(k.Crds) > 0 {
+		s.changesSchema = true
+	}
+	for _, entry := range namedFiles(k) {
+		if isRemote(entry) {
+			return fmt.Errorf("%s: %s is on another host: only what is in the repository is read", path.Join(dir, name), entry)
+		}
+	}
+	for _, entry := range slices.Concat(k.Resources, k.Components) {
+		if err := s.addEntry(dir, name, entry); err != nil {
+			return err
+		}
+	}
+	for _, entry := range slices.Concat(k.Generators, k.Transformers, k.Validators) {
+		if err := s.addEntry(dir, name, entry); err != nil {
+			return err
+		}
+		if err := s.checkConfiguration(dir, name, entry); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkConfiguration refuses the configuration of a generator or transformer,
+// inline or in a file, that has Kustomize fetch something.
+func (s *snapshot) checkConfiguration(dir, name, entry string) error {
+	text := entry
+	if !strings.Contains(entry, "\n") {
+		data, err := s.memory.ReadFile(at(path.Join(dir, entry)))
+		if err != nil {
+			return nil // a directory: addEntry has followed it
+		}
+		text = string(data)
+	}
+	if strings.Contains(text, "http://") || strings.Contains(text, "https://") {
+		return fmt.Errorf("%s: the configuration of a generator or transformer names another host: only what is in the repository is read", path.Join(dir, name))
+	}
+	return nil
+}
+
+// at is where a path of the repository stands in memory.
+func at(name string) string { return path.Join("/", name) }
+
+// addEntry follows one entry that may be a file, a directory or, for
+// generators and transformers, the configuration itself.
+func (s *snapshot) addEntry(dir, name, entry string) error {
+	if strings.Contains(entry, "\n") {
+		return nil
+	}
+	where := path.Join(dir, name)
+	if isRemote(entry) {
+		return fmt.Errorf("%s: the base %s is on another host: vendor it into the repository", where, entry)
+	}
+	full, err := tree.Resolve(dir, entry)
+	if err != nil {
+		return fmt.Errorf("%s: %w", where, err)
+	}
+	info, err := fs.Stat(s.files, full)
+	if err != nil {
+		return fmt.Errorf("%s: %s does not exist in the repository (bases on other hosts are not fetched: vendor them)", where, entry)
+	}
+	if !info.IsDir() {
+		return nil
+	}
+	return s.add(full)
+}
+
+// copy puts a directory's files into memory, unless a parent's copy has them.
+func (s *snapshot) copy(dir string) error {
+	if slices.ContainsFunc(s.copied, func(c string) bool { return c == "." || c == dir || strings.HasPrefix(dir, c+"/") }) {
+		return nil
+	}
+	s.copied = append(s.copied, dir)
+	return tree.Walk(s.files, dir, nil, func(f tree.File) error {
+		if s.memory.Exists(at(f.Path)) {
+			return nil
+		}
+		data, err := s.budget.Read(s.files, f.Path)
+		if err != nil {
+			return err
+		}
+		return s.memory.WriteFile(at(f.Path), data)
+	})
+}
+
+// kustomization reads a directory's kustomization file.
+func (s *snapshot) kustomization(dir string) (*types.Kustomization, string, error) {
+	for _, name := range konfig.RecognizedKustomizationFileNames() {
+		file := path.Join(dir, name)
+		data, err := fs.ReadFile(s.files, file)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return nil, "", fmt.Errorf("read %s: %w", file, err)
+		}
+		k := &types.Kustomization{}
+		if err := k.Unmarshal(data); err != nil {
+			return nil, "", fmt.Errorf("%s: %w", file, err)
+		}
+		k.FixKustomization()
+		return k, name, nil
+	}
+	return nil, "", fmt.Errorf("%s has no kustomization.yaml", dir)
+}
+
+// namedFiles lists what a kustomization loads as files.
+func namedFiles(k *types.Kustomization) []string {
+	list := slices.Concat(k.Crds, k.Configurations)
+	list = append(list, k.OpenAPI["path"])
+	for _, p := range slices.Concat(k.Patches, k.PatchesJson6902) {
+		list = append(list, p.Path)
+	}
+	for _, p := range k.PatchesStrategicMerge {
+		list = append(list, string(p))
+	}
+	for _, r := range k.Replacements {
+		list = append(list, r.Path)
+	}
+	for _, g := range k.ConfigMapGenerator {
+		list = append(list, sources(g.KvPairSources)...)
+	}
+	for _, g := range k.SecretGenerator {
+		list = append(list, sources(g.KvPairSources)...)
+	}
+	return list
+}
+
+// sources lists the files of a generator, which may stand behind "key=".
+func sources(s types.KvPairSources) []string {
+	list := append(slices.Clone(s.EnvSources), s.EnvSource)
+	for _, f := range s.FileSources {
+		if _, file, ok := strings.Cut(f, "="); ok {
+			f = file
+		}
+		list = append(list, f)
+	}
+	return list
+}
+
+// isRemote recognises the ways in which Kustomize names other hosts.
+func isRemote(entry string) bool {
+	if strings.Contains(entry, "\n") {
+		return false
+	}
+	for _, prefix := range []string{"git::", "github.com/", "github.com:", "git@"} {
+		if strings.HasPrefix(strings.ToLower(entry), prefix) {
+			return true
+		}
+	}
+	return strings.Contains(entry, "://")
+}
