@@ -28,8 +28,12 @@ type Input struct {
 	Objects []manifest.Object
 	// Scope reports whether a kind is namespaced; known is false for kinds the
 	// cluster does not serve (the plan then takes the object as it is written).
+	// Nil plans without a cluster: kinds that are well known or defined by a
+	// CustomResourceDefinition of the rendered set have their scope, every other
+	// kind counts as namespaced, and no kind is reported as unknown.
 	Scope func(schema.GroupKind) (namespaced, known bool)
-	// Live holds, per key, the live objects that the rendered set names.
+	// Live holds, per key, the live objects that the rendered set names, and the
+	// destination Namespace if Options.CreateNamespace is set.
 	Live map[manifest.Key]Live
 	// Prune are live objects that are ours and no longer rendered.
 	Prune []Live
@@ -49,8 +53,9 @@ type Live struct {
 type Options struct {
 	// Prune allows pruning; without it prune steps are reported as skipped.
 	Prune bool
-	// PruneLast, PruneDisabled mirror the options PruneLast=true, Prune=false.
-	PruneLast, PruneDisabled bool
+	// PruneLast, PruneDisabled and PruneConfirm mirror the options PruneLast=true,
+	// Prune=false and Prune=confirm.
+	PruneLast, PruneDisabled, PruneConfirm bool
 	// CreateNamespace makes the destination namespace first.
 	CreateNamespace bool
 	// NamespaceLabels and NamespaceAnnotations are managedNamespaceMetadata.
@@ -60,11 +65,21 @@ type Options struct {
 	// OutOfSyncOnly leaves out ordinary objects that are in sync.
 	OutOfSyncOnly bool
 	// Only, when not nil, restricts the plan to these keys (selective sync,
-	// healing).
+	// healing) and leaves hooks out. A key without namespace stands for that name
+	// in every namespace.
 	Only []manifest.Key
 	// KindOrderOnly switches producers-first (a producer of a Secret precedes
 	// the workloads of its group that need it) off.
 	KindOrderOnly bool
+	// LastWins takes the last of several different objects with one key instead
+	// of refusing them.
+	LastWins bool
+	// SkipMissingKinds mirrors SkipDryRunOnMissingResource=true: a kind that
+	// nobody serves yet is no error.
+	SkipMissingKinds bool
+	// HelmLifecycle runs install hooks of Helm at the first sync only and upgrade
+	// hooks at every later one; FirstSync says which of the two this is.
+	HelmLifecycle, FirstSync bool
 }
 
 // Action is what a step does.
@@ -80,7 +95,7 @@ const (
 	None Action = "none"
 	// Hook runs a hook.
 	Hook Action = "hook"
-	// Prune deletes an object.
+	// Prune deletes an object. Prunes of a group come before its other steps.
 	Prune Action = "prune"
 	// SkipPrune leaves an object that would be pruned; Step.Reason says why.
 	SkipPrune Action = "skip-prune"
@@ -98,6 +113,8 @@ type Plan struct {
 	Revisions []string `json:"revisions,omitempty"`
 	// RenderDigest is the digest of the rendered set, hooks included.
 	RenderDigest string `json:"renderDigest"`
+	// Partial is true when Options.Only restricts the plan.
+	Partial bool `json:"partial,omitempty"`
 	// Groups in the order in which they run. SyncFail groups come last and run
 	// only after a failure.
 	Groups []Group `json:"groups"`
@@ -119,20 +136,24 @@ type Plan struct {
 type Group struct {
 	Phase manifest.Phase `json:"phase"`
 	Wave  int            `json:"wave"`
-	// Steps in kind order, then name. Step.After adds order inside the group.
+	// Steps: prunes, then the others, each in kind order, then name. Step.After
+	// adds order inside the group.
 	Steps []Step `json:"steps"`
 }
 
 // Step is one action on one object.
 type Step struct {
 	// ID is unique in the plan and stable between plans: "PreSync/-1/batch/Job/ns/name".
+	// A name to be generated reads "prefix-*".
 	ID     string       `json:"id"`
 	Action Action       `json:"action"`
 	Key    manifest.Key `json:"key"`
 	// Version is the API version (without group) of the object as rendered.
 	Version string `json:"version"`
 	// Object is the desired object with namespace and tracking id filled in;
-	// for prunes the live one. The name is empty for a hook with generateName.
+	// for prunes the live one. The name is empty for a hook with generateName;
+	// Plan.Named fills it in. An ordinary object shares structure with the
+	// rendered one and must not be changed; every step of a hook has its own copy.
 	Object *manifest.Object `json:"-"`
 	// HookType is set for hooks.
 	HookType manifest.Phase          `json:"hookType,omitempty"`
@@ -147,6 +168,9 @@ type Step struct {
 	Precondition string `json:"precondition,omitempty"`
 	// ResourceVersion of the live object, for information only.
 	ResourceVersion string `json:"resourceVersion,omitempty"`
+	// Confirm is set on a SkipPrune step that becomes a Prune once somebody
+	// approved the deletion.
+	Confirm bool `json:"confirm,omitempty"`
 	// Reason says why the step stands here or does not act.
 	Reason string `json:"reason,omitempty"`
 }
@@ -166,6 +190,8 @@ type Effect struct {
 type Note struct {
 	Key    manifest.Key `json:"key"`
 	Reason string       `json:"reason"`
+	// At is where the object was written.
+	At manifest.Provenance `json:"at,omitzero"`
 }
 
 // Move is an object that stands elsewhere than it asked for.

@@ -1,0 +1,118 @@
+// Copyright The Wavetrain Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package plan
+
+import (
+	"math"
+	"slices"
+
+	"github.com/wavetrain/wavetrain/internal/diag"
+	"github.com/wavetrain/wavetrain/internal/manifest"
+)
+
+// Reasons of steps that do not prune.
+const (
+	reasonPruneOff     = "ignored (requires pruning)"
+	reasonPruneRefused = "ignored (no prune)"
+	reasonConfirm      = "waits for confirmation (Prune=confirm)"
+	reasonHandover     = "kept: CreateNamespace=true looks after it"
+)
+
+// prune adds the steps for live objects that are ours and no longer rendered.
+// Waves of prunes run the other way round, PruneLast after everything else of
+// Sync.
+func (b *builder) prune() {
+	var prunes []*placed
+	seen := map[manifest.Key]bool{}
+	for i := range b.in.Prune {
+		live := &b.in.Prune[i]
+		key := live.Key()
+		if b.rendered[key] || seen[key] {
+			continue
+		}
+		seen[key] = true
+		if class := manifest.Classify(live.Unstructured); class.Hook || class.Skip {
+			b.plan.Ignored = append(b.plan.Ignored, Note{Key: key, Reason: "live hook or skipped object: never pruned"})
+			continue
+		}
+		s := &placed{
+			Step: Step{
+				Key: key, Version: versionOf(live.Unstructured), Object: &live.Object,
+				Precondition: "uid:" + string(live.GetUID()), ResourceVersion: live.GetResourceVersion(),
+			},
+			phase: manifest.Sync, wave: manifest.Wave(live.Unstructured), rank: kindRank(key.Kind),
+		}
+		b.decidePrune(s)
+		prunes = append(prunes, s)
+	}
+	mirrorWaves(prunes)
+	b.steps = append(b.steps, prunes...)
+	b.pruneLast(prunes)
+}
+
+// decidePrune says whether the object goes. What it says itself wins over what
+// the application says.
+func (b *builder) decidePrune(s *placed) {
+	opts, own := b.in.Options, manifest.SyncOptions(s.Object.Unstructured)
+	confirm, refuse := opts.PruneConfirm, opts.PruneDisabled
+	switch {
+	case own.Has("Prune=false"):
+		confirm, refuse = false, true
+	case own.Has("Prune=confirm"):
+		confirm, refuse = true, false
+	case own.Has("Prune=true"):
+		confirm, refuse = false, false
+	}
+	s.Action = SkipPrune
+	switch {
+	case isNamespace(s.Key) && s.Key.Name == b.in.Namespace && opts.CreateNamespace:
+		s.Reason = reasonHandover
+		b.find(diag.Diagnostic{
+			Code: CodeNamespaceHandover, Severity: diag.Info, Subject: s.Key,
+			Message: s.Key.Short() + " is no longer rendered and is kept, because the application creates its destination namespace itself",
+		})
+	case !opts.Prune:
+		s.Reason = reasonPruneOff
+	case refuse:
+		s.Reason = reasonPruneRefused
+	case confirm:
+		s.Reason, s.Confirm = reasonConfirm, true
+	default:
+		s.Action = Prune
+	}
+}
+
+// mirrorWaves exchanges the waves of prunes: the highest with the lowest and so
+// on. Waves of other steps do not count.
+func mirrorWaves(prunes []*placed) {
+	waves := make([]int, 0, len(prunes))
+	for _, s := range prunes {
+		waves = append(waves, s.wave)
+	}
+	slices.Sort(waves)
+	waves = slices.Compact(waves)
+	for _, s := range prunes {
+		i, _ := slices.BinarySearch(waves, s.wave)
+		s.wave = waves[len(waves)-1-i]
+	}
+}
+
+// pruneLast moves prunes that ask for it behind the last wave of Sync, their own
+// included.
+func (b *builder) pruneLast(prunes []*placed) {
+	last := 0
+	for _, s := range b.steps {
+		if s.phase == manifest.Sync {
+			last = max(last, s.wave)
+		}
+	}
+	if last < math.MaxInt {
+		last++
+	}
+	for _, s := range prunes {
+		if b.in.Options.PruneLast || manifest.SyncOptions(s.Object.Unstructured).Has("PruneLast=true") {
+			s.wave = last
+		}
+	}
+}
