@@ -1,0 +1,161 @@
+// Copyright The Wavetrain Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package rollout
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/wavetrain/wavetrain/internal/health"
+	"github.com/wavetrain/wavetrain/internal/manifest"
+	"github.com/wavetrain/wavetrain/internal/rollout/machine"
+)
+
+// execute carries out actions, several at a time, and reports each. An action
+// that was interrupted is not reported: the machine looks at the live object.
+func (r *Run) execute(ctx context.Context, actions []machine.Action) {
+	slots := make(chan struct{}, r.driver.opts.Concurrency)
+	var wg sync.WaitGroup
+	for _, a := range actions {
+		slots <- struct{}{}
+		wg.Add(1)
+		go func() {
+			defer wg.Done()
+			defer func() { <-slots }()
+			result, err := r.perform(ctx, a)
+			if errors.Is(err, errInterrupted) {
+				return
+			}
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			r.machine.Report(result)
+		}()
+	}
+	wg.Wait()
+	r.settled()
+}
+
+// perform carries out one action.
+func (r *Run) perform(ctx context.Context, a machine.Action) (machine.Result, error) {
+	result := machine.Result{Action: a}
+	err := r.try(ctx, describe(a), func(ctx context.Context) error {
+		switch a.Kind {
+		case machine.Apply:
+			return r.apply(ctx, a, &result)
+		case machine.CreateHook:
+			return r.createHook(ctx, a, &result)
+		case machine.Delete:
+			return r.delete(ctx, a)
+		default:
+			return r.cluster.RemoveFinalizer(ctx, a.Key, manifest.HookFinalizer)
+		}
+	})
+	if errors.Is(err, errInterrupted) {
+		return result, err
+	}
+	if err != nil {
+		result.Err, result.Retry = oneLine(err), retryable(err)
+	}
+	return result, nil
+}
+
+func describe(a machine.Action) string {
+	switch a.Kind {
+	case machine.Apply:
+		return "apply " + a.Key.Short()
+	case machine.CreateHook:
+		return "create hook " + a.Key.Short()
+	case machine.Delete:
+		return "delete " + a.Key.Short()
+	default:
+		return "release hook " + a.Key.Short()
+	}
+}
+
+func (r *Run) apply(ctx context.Context, a machine.Action, result *machine.Result) error {
+	if err := r.serve(ctx, a.Key); err != nil {
+		return err
+	}
+	before, existed := r.cluster.Get(a.Key)
+	live, err := r.cluster.Apply(ctx, a.Object, r.applyOptions(a.Object, false))
+	if err != nil {
+		return err
+	}
+	verb := "configured"
+	switch {
+	case !existed:
+		verb = "created"
+	case before.GetResourceVersion() == live.GetResourceVersion():
+		verb = "unchanged"
+	}
+	r.accept(result, live, verb)
+	return nil
+}
+
+func (r *Run) applyOptions(obj *unstructured.Unstructured, dryRun bool) ApplyOptions {
+	options := manifest.SyncOptions(obj)
+	return ApplyOptions{
+		DryRun:       dryRun,
+		Force:        r.op.Force || options.Has("Force=true"),
+		NoValidation: r.op.NoValidation || options.Has("Validate=false"),
+	}
+}
+
+func (r *Run) accept(result *machine.Result, live *unstructured.Unstructured, verb string) {
+	result.Live = machine.Observe(live, nil, health.Context{})
+	result.Message = machine.Accepted(result.Action.Key, verb)
+	r.interest.adopt(live.GetUID())
+}
+
+func (r *Run) createHook(ctx context.Context, a machine.Action, result *machine.Result) error {
+	if err := r.serve(ctx, a.Key); err != nil {
+		return err
+	}
+	live, err := r.cluster.Create(ctx, a.Object, false)
+	if apierrors.IsAlreadyExists(err) {
+		live, err = r.cluster.Fetch(ctx, a.Key, a.Version)
+	}
+	if err != nil {
+		return err
+	}
+	r.accept(result, live, "created")
+	return nil
+}
+
+// delete deletes an object of which only the one with the action's UID is meant:
+// that there is another by now is no error, the machine sees it.
+func (r *Run) delete(ctx context.Context, a machine.Action) error {
+	if live, ok := r.cluster.Get(a.Key); ok && live.GetUID() != a.UID {
+		return nil
+	}
+	if a.Release {
+		if err := r.cluster.RemoveFinalizer(ctx, a.Key, manifest.HookFinalizer); err != nil {
+			return err
+		}
+	}
+	err := r.cluster.Delete(ctx, a.Key, DeleteOptions{UID: a.UID, Propagation: r.op.Propagation})
+	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
+		return nil
+	}
+	return err
+}
+
+// serve makes sure that the object's kind is served and watched before it is
+// written. A kind that this plan defines may take a moment to appear.
+func (r *Run) serve(ctx context.Context, key manifest.Key) error {
+	gk := key.GroupKind()
+	err := r.watched.ensure(ctx, r.cluster, gk)
+	if err == nil {
+		return nil
+	}
+	if _, known := r.cluster.Scope(gk); !known && !r.index.defines[gk] {
+		return permanent{fmt.Errorf("the cluster does not serve kind %s: %w", gk, err)}
+	}
+	return err
+}

@@ -1,0 +1,75 @@
+// Copyright The Wavetrain Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package rollout
+
+import (
+	"cmp"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/wavetrain/wavetrain/internal/manifest"
+	"github.com/wavetrain/wavetrain/internal/plan"
+	"github.com/wavetrain/wavetrain/internal/rollout/machine"
+)
+
+// index is a plan read once.
+type index struct {
+	// steps in the order of the plan.
+	steps []*plan.Step
+	// byKey finds steps by the object they write, generated names filled in.
+	byKey map[manifest.Key][]*plan.Step
+	// defines are the kinds whose definition is in the plan, changes those whose
+	// definition the plan brings or changes.
+	defines, changes map[schema.GroupKind]bool
+	// kinds are all that must be watched, in order.
+	kinds []schema.GroupKind
+}
+
+func newIndex(p *plan.Plan, operation string) index {
+	x := index{
+		byKey:   map[manifest.Key][]*plan.Step{},
+		defines: map[schema.GroupKind]bool{},
+		changes: map[schema.GroupKind]bool{},
+	}
+	// Pods and what makes them tell why a workload does not get on.
+	kinds := map[schema.GroupKind]bool{{Kind: "Pod"}: true, {Group: "apps", Kind: "ReplicaSet"}: true}
+	for i := range p.Groups {
+		for j := range p.Groups[i].Steps {
+			x.add(&p.Groups[i].Steps[j], operation, kinds)
+		}
+	}
+	for gk := range kinds {
+		x.kinds = append(x.kinds, gk)
+	}
+	slices.SortFunc(x.kinds, func(a, b schema.GroupKind) int {
+		return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(a.Kind, b.Kind))
+	})
+	return x
+}
+
+func (x *index) add(step *plan.Step, operation string, kinds map[schema.GroupKind]bool) {
+	x.steps = append(x.steps, step)
+	key := step.Key
+	key.Name = machine.HookName(operation, step)
+	x.byKey[key] = append(x.byKey[key], step)
+
+	kinds[key.GroupKind()] = true
+	for _, need := range step.Needs {
+		kinds[need.Object.GroupKind()], kinds[need.Producer.GroupKind()] = true, true
+	}
+	switch key.Kind {
+	case "PersistentVolumeClaim", "StatefulSet":
+		kinds[schema.GroupKind{Group: "storage.k8s.io", Kind: "StorageClass"}] = true
+	case "Ingress":
+		kinds[schema.GroupKind{Group: "networking.k8s.io", Kind: "IngressClass"}] = true
+	}
+	if step.Object == nil || step.Action == plan.Prune || step.Action == plan.SkipPrune {
+		return
+	}
+	if gk, ok := manifest.DefinesKind(step.Object.Unstructured); ok {
+		x.defines[gk] = true
+		x.changes[gk] = x.changes[gk] || step.Action != plan.None
+	}
+}

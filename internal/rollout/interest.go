@@ -1,0 +1,120 @@
+// Copyright The Wavetrain Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package rollout
+
+import (
+	"context"
+	"slices"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/wavetrain/wavetrain/internal/manifest"
+)
+
+// interest is the set of objects whose changes wake a run: those of the group in
+// progress, what they wait for, and everything below them.
+type interest struct {
+	mu     sync.Mutex
+	sorted []manifest.Key
+	keys   map[manifest.Key]bool
+	family map[types.UID]bool
+}
+
+// set replaces the keys, which are sorted; it reports whether they are others
+// than before.
+func (in *interest) set(keys []manifest.Key, live Live) bool {
+	in.mu.Lock()
+	if slices.Equal(in.sorted, keys) {
+		in.mu.Unlock()
+		return false
+	}
+	in.sorted = keys
+	in.keys, in.family = make(map[manifest.Key]bool, len(keys)), map[types.UID]bool{}
+	for _, k := range keys {
+		in.keys[k] = true
+	}
+	in.mu.Unlock()
+	// Changes that arrive from here on are matched against the new keys; families
+	// of objects that exist already are added now.
+	for _, k := range keys {
+		if u, ok := live.Get(k); ok {
+			in.adopt(u.GetUID())
+			descend(live, u.GetUID(), func(child *unstructured.Unstructured) { in.adopt(child.GetUID()) })
+		}
+	}
+	return true
+}
+
+func (in *interest) adopt(uid types.UID) {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	if in.family != nil {
+		in.family[uid] = true
+	}
+}
+
+// concerns reports whether a change is of interest; its object joins the family.
+func (in *interest) concerns(c Change) bool {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	if !in.keys[c.Key] && !slices.ContainsFunc(c.Owners, func(uid types.UID) bool { return in.family[uid] }) {
+		return false
+	}
+	in.family[c.UID] = true
+	return true
+}
+
+// changed is called by the cluster for every change.
+func (r *Run) changed(c Change) {
+	if r.interest.concerns(c) {
+		r.nudge()
+	}
+}
+
+// maxDepth bounds the walk below an object: Deployment, ReplicaSet, Pod, and one
+// kind of a custom controller above them.
+const maxDepth = 4
+
+// descend visits everything below an object.
+func descend(live Live, uid types.UID, visit func(*unstructured.Unstructured)) {
+	var walk func(types.UID, int)
+	walk = func(uid types.UID, depth int) {
+		for _, child := range live.Children(uid) {
+			visit(child)
+			if depth < maxDepth {
+				walk(child.GetUID(), depth+1)
+			}
+		}
+	}
+	walk(uid, 1)
+}
+
+// watched are the kinds that this run has had watched.
+type watched struct {
+	mu    sync.Mutex
+	kinds map[schema.GroupKind]bool
+}
+
+// ensure has a kind watched.
+func (w *watched) ensure(ctx context.Context, cluster Kinds, gk schema.GroupKind) error {
+	w.mu.Lock()
+	done := w.kinds[gk]
+	w.mu.Unlock()
+	if done {
+		return nil
+	}
+	if err := cluster.Watch(ctx, gk); err != nil {
+		return err
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.kinds == nil {
+		w.kinds = map[schema.GroupKind]bool{}
+	}
+	w.kinds[gk] = true
+	return nil
+}

@@ -1,0 +1,47 @@
+// Copyright The Wavetrain Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package machine
+
+import "time"
+
+// Limits are the times that end a wait. Zero values mean the defaults.
+type Limits struct {
+	// FlapGrace is how long a kind that flaps by nature may be Degraded before
+	// that counts. Defaults to 30 s.
+	FlapGrace time.Duration
+	// NoProgress is how long a gate waits while nothing about the object moves.
+	// Defaults to 10 min; an object may set its own with GateTimeout=DURATION.
+	NoProgress time.Duration
+	// Stuck replaces NoProgress for image pulls, crash loops and configuration
+	// errors. Defaults to 3 min.
+	Stuck time.Duration
+	// HookGone is how long the result of a hook that somebody else deleted is
+	// waited for. Defaults to 20 s.
+	HookGone time.Duration
+	// IngressAddress is how long an Ingress without an address is waited for.
+	// Defaults to 60 s.
+	IngressAddress time.Duration
+	// AwaitGone makes the last group wait until its prunes are really gone, as
+	// every other group does.
+	AwaitGone bool
+}
+
+// WithDefaults fills in what is zero.
+func (l Limits) WithDefaults() Limits {
+	for _, d := range []struct {
+		value    *time.Duration
+		fallback time.Duration
+	}{
+		{&l.FlapGrace, 30 * time.Second},
+		{&l.NoProgress, 10 * time.Minute},
+		{&l.Stuck, 3 * time.Minute},
+		{&l.HookGone, 20 * time.Second},
+		{&l.IngressAddress, time.Minute},
+	} {
+		if *d.value <= 0 {
+			*d.value = d.fallback
+		}
+	}
+	return l
+}

@@ -1,0 +1,204 @@
+// Copyright The Wavetrain Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package rollout
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/wavetrain/wavetrain/internal/health"
+	"github.com/wavetrain/wavetrain/internal/manifest"
+	"github.com/wavetrain/wavetrain/internal/rollout/machine"
+)
+
+// explainAfter is how long a wait without a reason of its own lasts before the
+// API server is asked for the object's events; explainEvery how often.
+const (
+	explainAfter = 8 * time.Second
+	explainEvery = 15 * time.Second
+)
+
+// observer answers the machine's questions from the live cache.
+func (r *Run) observer(ctx context.Context) machine.Observer {
+	classes := r.classes()
+	return func(key manifest.Key) machine.Observation {
+		u := r.look(ctx, key)
+		o := machine.Observe(u, r.pods(u), classes)
+		if o.Blocked == "" && o.Exists && o.Health.Known && o.Health.Status != health.Healthy {
+			o.Blocked = r.hints.of(o.UID)
+		}
+		return o
+	}
+}
+
+// look returns the live object. That an object which this run has written does
+// not exist is believed only when the API server says so itself, because it ends
+// the attempt.
+func (r *Run) look(ctx context.Context, key manifest.Key) *unstructured.Unstructured {
+	if u, ok := r.cluster.Get(key); ok {
+		return u
+	}
+	step, version := r.written(key)
+	if step == nil {
+		return nil
+	}
+	u, err := r.cluster.Fetch(ctx, key, version)
+	switch {
+	case err == nil:
+		return u
+	case apierrors.IsNotFound(err):
+		return nil
+	}
+	// The API server cannot be asked: as long as it is not known to be gone, the
+	// object is taken to be as it was written.
+	return asWritten(key, version, step)
+}
+
+// written returns what was recorded of an object that this attempt wrote and
+// still waits for.
+func (r *Run) written(key manifest.Key) (*machine.StepRecord, string) {
+	for _, step := range r.index.byKey[key] {
+		if s := r.record.Steps[step.ID]; s != nil && s.State == machine.Applied {
+			return s, step.Version
+		}
+	}
+	return nil, ""
+}
+
+// asWritten is an object of which nothing but our own write is known.
+func asWritten(key manifest.Key, version string, s *machine.StepRecord) *unstructured.Unstructured {
+	u := &unstructured.Unstructured{Object: map[string]any{}}
+	gvk := key.GroupKind().WithVersion(version)
+	u.SetGroupVersionKind(gvk)
+	u.SetNamespace(key.Namespace)
+	u.SetName(key.Name)
+	u.SetUID(s.UID)
+	u.SetResourceVersion("0")
+	return u
+}
+
+// pods returns the Pods below an object, the object itself if it is one, by name.
+func (r *Run) pods(u *unstructured.Unstructured) []*unstructured.Unstructured {
+	if u == nil {
+		return nil
+	}
+	if isPod(u) {
+		return []*unstructured.Unstructured{u}
+	}
+	var pods []*unstructured.Unstructured
+	descend(r.cluster, u.GetUID(), func(child *unstructured.Unstructured) {
+		if isPod(child) {
+			pods = append(pods, child)
+		}
+	})
+	slices.SortFunc(pods, func(a, b *unstructured.Unstructured) int { return strings.Compare(a.GetName(), b.GetName()) })
+	return pods
+}
+
+func isPod(u *unstructured.Unstructured) bool {
+	return u.GetKind() == "Pod" && u.GetAPIVersion() == "v1"
+}
+
+// classes answers questions about storage and ingress classes. An object that
+// names none was not defaulted by the API server: nothing is concluded from that.
+func (r *Run) classes() health.Context {
+	get := func(group, kind string) func(string) *unstructured.Unstructured {
+		return func(name string) *unstructured.Unstructured {
+			if name == "" {
+				return &unstructured.Unstructured{Object: map[string]any{}}
+			}
+			u, ok := r.cluster.Get(manifest.Key{Group: group, Kind: kind, Name: name})
+			if !ok {
+				return nil
+			}
+			return u
+		}
+	}
+	return health.Context{
+		StorageClass: get("storage.k8s.io", "StorageClass"),
+		IngressClass: get("networking.k8s.io", "IngressClass"),
+	}
+}
+
+// hints are the latest warning events of objects that are waited for and do not
+// say themselves what is wrong.
+type hints struct {
+	mu    sync.Mutex
+	texts map[types.UID]string
+	asked time.Time
+}
+
+func (h *hints) of(uid types.UID) string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.texts[uid]
+}
+
+// due reports whether events should be asked for now, else when.
+func (h *hints) due(since, now time.Time) (bool, time.Time) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	at := since.Add(explainAfter)
+	if next := h.asked.Add(explainEvery); next.After(at) {
+		at = next
+	}
+	if now.Before(at) {
+		return false, at
+	}
+	h.asked = now
+	return true, now.Add(explainEvery)
+}
+
+// explain asks for the events of the object that is waited for, once the wait
+// has lasted. It returns when it wants to be called again, zero if not.
+func (r *Run) explain(ctx context.Context) time.Time {
+	r.mu.Lock()
+	wait := r.record.Wait
+	r.mu.Unlock()
+	if wait == nil {
+		return time.Time{}
+	}
+	due, next := r.hints.due(wait.Since, r.driver.opts.Clock.Now())
+	if !due {
+		return next
+	}
+	u, ok := r.cluster.Get(wait.Object)
+	if !ok {
+		return next
+	}
+	text := r.warning(ctx, u)
+	r.hints.mu.Lock()
+	changed := r.hints.texts[u.GetUID()] != text
+	r.hints.texts = map[types.UID]string{u.GetUID(): text}
+	r.hints.mu.Unlock()
+	if changed {
+		r.nudge()
+	}
+	return next
+}
+
+// warning returns the latest warning of an object or of a controller below it.
+// Pods speak for themselves.
+func (r *Run) warning(ctx context.Context, u *unstructured.Unstructured) string {
+	objects := []*unstructured.Unstructured{u}
+	descend(r.cluster, u.GetUID(), func(child *unstructured.Unstructured) {
+		if !isPod(child) {
+			objects = append(objects, child)
+		}
+	})
+	for _, object := range slices.Backward(objects) {
+		texts, err := r.cluster.Warnings(ctx, manifest.KeyOf(object), object.GetUID())
+		if err == nil && len(texts) > 0 {
+			return texts[0]
+		}
+	}
+	return ""
+}

@@ -1,0 +1,223 @@
+// Copyright The Wavetrain Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package rollout
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/wavetrain/wavetrain/internal/diag"
+	"github.com/wavetrain/wavetrain/internal/manifest"
+	"github.com/wavetrain/wavetrain/internal/plan"
+	"github.com/wavetrain/wavetrain/internal/rollout/machine"
+)
+
+// maxNamed bounds how many objects a message names.
+const maxNamed = 5
+
+// dryRunSuffix makes the throw-away name under which a creation is tried while
+// an object of the real name exists.
+const dryRunSuffix = "-dry-run"
+
+// localProblems checks what can be checked without a write: the plan's own
+// findings and the kinds that nobody serves.
+func (r *Run) localProblems(unserved []schema.GroupKind) *problem {
+	steps, texts := map[string]string{}, []string{}
+	for _, f := range r.op.Plan.Findings {
+		if f.Severity != diag.Error {
+			continue
+		}
+		texts = append(texts, f.Message)
+		for _, step := range r.index.steps {
+			if step.Key == f.Subject {
+				steps[step.ID] = f.Message
+			}
+		}
+	}
+	for _, step := range r.index.steps {
+		if slices.Contains(unserved, step.Key.GroupKind()) && step.Action != plan.SkipPrune {
+			text := fmt.Sprintf("the cluster does not serve kind %s", step.Key.GroupKind())
+			steps[step.ID] = text
+			texts = append(texts, text)
+		}
+	}
+	if len(texts) == 0 {
+		return nil
+	}
+	slices.Sort(texts)
+	return &problem{
+		message: "one or more synchronization tasks are not valid: " + strings.Join(slices.Compact(texts), "; "),
+		steps:   steps,
+	}
+}
+
+// rehearse creates the plan's missing namespaces and has the API server try
+// everything else without storing it.
+func (r *Run) rehearse(ctx context.Context) (*problem, error) {
+	if p, err := r.namespaces(ctx); p != nil || err != nil {
+		return p, err
+	}
+	var mu sync.Mutex
+	steps, retry, interrupted := map[string]string{}, false, false
+	slots := make(chan struct{}, r.driver.opts.Concurrency)
+	var wg sync.WaitGroup
+	for _, step := range r.index.steps {
+		try := r.trial(step)
+		if try == nil {
+			continue
+		}
+		slots <- struct{}{}
+		wg.Add(1)
+		go func() {
+			defer wg.Done()
+			defer func() { <-slots }()
+			err := r.try(ctx, "dry run of "+step.Key.Short(), try)
+			mu.Lock()
+			defer mu.Unlock()
+			switch {
+			case err == nil:
+			case errors.Is(err, errInterrupted):
+				interrupted = true
+			default:
+				steps[step.ID] = oneLine(err)
+				retry = retry || retryable(err)
+			}
+		}()
+	}
+	wg.Wait()
+	r.settled()
+	switch {
+	case interrupted:
+		return nil, errInterrupted
+	case len(steps) == 0:
+		return nil, nil
+	}
+	return &problem{message: "one or more objects failed to apply (dry run): " + r.name(steps), steps: steps, retry: retry}, nil
+}
+
+// name lists the steps' messages in the order of the plan.
+func (r *Run) name(steps map[string]string) string {
+	var texts []string
+	for _, step := range r.index.steps {
+		if text, failed := steps[step.ID]; failed {
+			texts = append(texts, step.Key.Short()+": "+text)
+		}
+	}
+	if over := len(texts) - maxNamed; over > 0 {
+		return strings.Join(texts[:maxNamed], "; ") + fmt.Sprintf("; and %d more", over)
+	}
+	return strings.Join(texts, "; ")
+}
+
+// namespaces creates the namespaces of the plan that do not exist: nothing else
+// could be tried in them.
+func (r *Run) namespaces(ctx context.Context) (*problem, error) {
+	for _, step := range r.index.steps {
+		if step.Key.GroupKind() != (schema.GroupKind{Kind: "Namespace"}) || step.Action != plan.Create || step.Object == nil {
+			continue
+		}
+		if _, exists := r.cluster.Get(step.Key); exists {
+			continue
+		}
+		err := r.try(ctx, "create "+step.Key.Short(), func(ctx context.Context) error {
+			_, err := r.cluster.Apply(ctx, step.Object.Unstructured, r.applyOptions(step.Object.Unstructured, false))
+			return err
+		})
+		if errors.Is(err, errInterrupted) {
+			return nil, err
+		}
+		if err != nil {
+			return &problem{
+				message: fmt.Sprintf("the namespace failed to apply: %s: %s", step.Key.Short(), oneLine(err)),
+				steps:   map[string]string{step.ID: oneLine(err)},
+				retry:   retryable(err),
+			}, nil
+		}
+	}
+	return nil, nil
+}
+
+// trial returns the dry run of a step as what it will be, nil if there is
+// nothing to try yet.
+func (r *Run) trial(step *plan.Step) func(context.Context) error {
+	if !r.triable(step) {
+		return nil
+	}
+	obj := step.Object.Unstructured
+	_, exists := r.cluster.Get(manifest.Key{
+		Group: step.Key.Group, Kind: step.Key.Kind, Namespace: step.Key.Namespace,
+		Name: machine.HookName(r.op.ID, step),
+	})
+	options := r.applyOptions(obj, true)
+	anew := step.Action == plan.Hook || options.Force && exists
+	if anew {
+		obj = throwAway(obj, exists, machine.HookName(r.op.ID, step))
+	}
+	return func(ctx context.Context) error {
+		var err error
+		if anew {
+			_, err = r.cluster.Create(ctx, obj, true)
+		} else {
+			_, err = r.cluster.Apply(ctx, obj, options)
+		}
+		if untriable(err) {
+			return nil
+		}
+		return err
+	}
+}
+
+// throwAway returns the object to try a creation with.
+func throwAway(obj *unstructured.Unstructured, exists bool, name string) *unstructured.Unstructured {
+	obj = obj.DeepCopy()
+	if exists {
+		name = name[:min(len(name), 63-len(dryRunSuffix))] + dryRunSuffix
+	}
+	obj.SetName(name)
+	obj.SetGenerateName("")
+	return obj
+}
+
+// triable reports whether the API server can judge a step before the steps that
+// precede it are done.
+func (r *Run) triable(step *plan.Step) bool {
+	switch {
+	case step.Object == nil, step.Action == plan.None, step.Action == plan.Prune, step.Action == plan.SkipPrune:
+		return false
+	case r.index.changes[step.Key.GroupKind()]:
+		return false
+	}
+	return step.Key.Kind != "Pod" || !r.admitsPod(step)
+}
+
+// admitsPod reports whether the plan brings the ServiceAccount or PriorityClass
+// without which a Pod is not admitted.
+func (r *Run) admitsPod(pod *plan.Step) bool {
+	account, _, _ := unstructured.NestedString(pod.Object.Object, "spec", "serviceAccountName")
+	class, _, _ := unstructured.NestedString(pod.Object.Object, "spec", "priorityClassName")
+	for _, step := range r.index.steps {
+		switch {
+		case step.Action == plan.None, step.Action == plan.Prune, step.Action == plan.SkipPrune:
+		case step.Key.Kind == "Namespace" && step.Key.Name == pod.Key.Namespace,
+			step.Key.Kind == "ServiceAccount" && step.Key.Name == account && step.Key.Namespace == pod.Key.Namespace,
+			step.Key.Kind == "PriorityClass" && step.Key.Name == class:
+			return true
+		}
+	}
+	return false
+}
+
+// untriable reports whether a dry run failed because it was one: a webhook that
+// does not support them.
+func untriable(err error) bool {
+	return apierrors.IsBadRequest(err) && strings.Contains(err.Error(), "does not support dry run")
+}
