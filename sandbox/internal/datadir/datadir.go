@@ -58,30 +58,21 @@ func Open(path string) (*Dir, error) {
 	return d, nil
 }
 
-// acquire takes the lock. The lock belongs to the open file, so it cannot outlive a process that was killed; the
-// content of the file only serves the message.
+// acquire takes the lock. It is a POSIX record lock: it cannot outlive a process that was killed, and whoever wants to
+// know whether this control plane runs can ask the kernel which process holds it.
 func (d *Dir) acquire() error {
-	f, err := os.OpenFile(filepath.Join(d.path, "lock"), os.O_RDWR|os.O_CREATE, 0o600)
+	file, err := os.OpenFile(filepath.Join(d.path, "lock"), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return fmt.Errorf("lock data directory: %w", err)
 	}
-	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
-		holder, _ := os.ReadFile(f.Name())
-		_ = f.Close()
-		return fmt.Errorf("lock data directory %s: in use by process %s; stop it or choose another --data-dir",
-			d.path, strings.TrimSpace(string(holder)))
+	lock := syscall.Flock_t{Type: syscall.F_WRLCK}
+	if err := syscall.FcntlFlock(file.Fd(), syscall.F_SETLK, &lock); err != nil {
+		_ = syscall.FcntlFlock(file.Fd(), syscall.F_GETLK, &lock) // Without a holder the message names process 0.
+		_ = file.Close()
+		return fmt.Errorf("lock data directory %s: in use by process %d; stop it or choose another --data-dir", d.path, lock.Pid)
 	}
-	if err := errors.Join(f.Truncate(0), writeString(f, strconv.Itoa(os.Getpid())+"\n")); err != nil {
-		_ = f.Close()
-		return fmt.Errorf("lock data directory: %w", err)
-	}
-	d.lock = f
+	d.lock = file
 	return nil
-}
-
-func writeString(f *os.File, s string) error {
-	_, err := f.WriteString(s)
-	return err
 }
 
 // Close unlocks the directory and removes what was temporary.
