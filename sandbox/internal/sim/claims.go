@@ -22,6 +22,7 @@ import (
 
 const (
 	provisioner  = "wavetrain.dev/simulated"
+	volumeDriver = "simulated.wavetrain.dev"
 	defaultBind  = time.Second
 	bindComplete = "pv.kubernetes.io/bind-completed"
 	boundBy      = "pv.kubernetes.io/bound-by-controller"
@@ -226,7 +227,7 @@ func (e *engine) volumeFor(ctx context.Context, claim *corev1.PersistentVolumeCl
 			PersistentVolumeReclaimPolicy: policy, StorageClassName: name, MountOptions: class.MountOptions,
 			ClaimRef: claimRef(claim),
 			PersistentVolumeSource: corev1.PersistentVolumeSource{CSI: &corev1.CSIPersistentVolumeSource{
-				Driver: class.Provisioner, VolumeHandle: string(claim.UID),
+				Driver: volumeDriver, VolumeHandle: string(claim.UID),
 			}},
 		},
 	}

@@ -27,6 +27,7 @@ type ruleBook struct {
 	file    string
 	mu      sync.RWMutex
 	read    []byte
+	err     error
 	mapped  rules.List
 	filed   rules.List
 	active  rules.List
@@ -46,25 +47,29 @@ func newRuleBook(opts Options) (*ruleBook, error) {
 	return b, err
 }
 
-// readFile reads the file and reports whether it brought other rules. What does not parse changes nothing.
-func (b *ruleBook) readFile() (bool, error) {
+// readFile reads the file; what does not parse leaves the rules as they were. News says that the outcome
+// differs from that of the last time.
+func (b *ruleBook) readFile() (news bool, err error) {
 	data, err := os.ReadFile(b.file)
-	if err != nil {
-		return false, fmt.Errorf("read rules: %w", err)
-	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	if err != nil {
+		err = fmt.Errorf("read rules: %w", err)
+		news = b.err == nil || b.err.Error() != err.Error()
+		b.read, b.err = nil, err
+		return news, err
+	}
 	if b.read != nil && bytes.Equal(b.read, data) {
-		return false, nil
+		return false, b.err
 	}
 	b.read = data
 	list, err := rules.Parse(b.file, data)
-	if err != nil {
-		return false, err
+	b.err = err
+	if err == nil {
+		b.filed = list
+		b.active = slices.Concat(b.mapped, b.filed)
 	}
-	b.filed = list
-	b.active = slices.Concat(b.mapped, b.filed)
-	return true, nil
+	return true, err
 }
 
 // setMapped replaces the rules of the ConfigMap.
@@ -105,18 +110,18 @@ func (b *ruleBook) kinds() []string {
 // watchFile reads the file again when it changes, until ctx ends.
 func (e *engine) watchFile(ctx context.Context) {
 	wait.UntilWithContext(ctx, func(context.Context) {
-		if err := e.reloadFile(); err != nil {
+		if news, err := e.reloadFile(); news && err != nil {
 			e.log.Error(err, "keep the rules as they were")
 		}
 	}, e.opts.PollInterval)
 }
 
-func (e *engine) reloadFile() error {
-	changed, err := e.rules.readFile()
-	if changed {
+func (e *engine) reloadFile() (news bool, err error) {
+	news, err = e.rules.readFile()
+	if news && err == nil {
 		e.rulesChanged()
 	}
-	return err
+	return news, err
 }
 
 // readConfigMap takes over the rules of all keys of the ConfigMap, in the order of their names.

@@ -148,12 +148,13 @@ func (e *engine) installCRDs(ctx context.Context) error {
 // Wait blocks until everything that Start began has ended, which follows the end of its context.
 func (s *Simulator) Wait() { <-s.done }
 
-// ReloadRules reads RulesFile again now.
+// ReloadRules reads RulesFile again now; when it returns without an error, its rules are in force.
 func (s *Simulator) ReloadRules() error {
 	if s.engine.rules.file == "" {
 		return nil
 	}
-	return s.engine.reloadFile()
+	_, err := s.engine.reloadFile()
+	return err
 }
 
 // PodUsage is what the containers of one Pod use at the moment.

@@ -20,33 +20,42 @@ import (
 // idleShare is how much of its requests a Pod uses that no autoscaler looks after, in percent.
 const idleShare = 50
 
-// demand is the load on a workload in terms of an autoscaler: its target, for so many of the Pods there are.
+// demand is the load on a workload in terms of an autoscaler: want Pods would run at the target what have
+// Pods run now. Equal numbers mean that every Pod runs at the target, however the autoscaler counts them.
 type demand struct {
-	metrics []autoscalingv2.MetricSpec
-	// want Pods would run at the target what have Pods run now.
+	metrics    []autoscalingv2.MetricSpec
 	want, have int64
 }
 
-// demands finds the autoscaler of each workload of a namespace. Without a rule the load is just what the
-// current Pods can bear.
+// demands finds the autoscaler of each workload of a namespace.
 func (e *engine) demands(namespace string, pods []*corev1.Pod) map[string]demand {
 	autoscalers, _ := e.cache.autoscalers.HorizontalPodAutoscalers(namespace).List(labels.Everything())
 	out := map[string]demand{}
 	for _, hpa := range autoscalers {
+		d := demand{metrics: hpa.Spec.Metrics, want: 1, have: 1}
 		target := hpa.Spec.ScaleTargetRef.Kind + "/" + hpa.Spec.ScaleTargetRef.Name
-		have := int64(0)
-		for _, pod := range pods {
-			if isReady(pod) && slices.Contains(e.workloadsOf(pod), target) {
-				have++
+		if n, ok := e.wanted(hpa); ok && n != int64(hpa.Status.CurrentReplicas) {
+			if have := e.readyPods(pods, target); have > 0 {
+				d.want, d.have = n, have
 			}
 		}
-		out[target] = demand{metrics: hpa.Spec.Metrics, want: e.wanted(hpa, have), have: have}
+		out[target] = d
 	}
 	return out
 }
 
-// wanted is how many replicas the rules want of an autoscaler now; have if they want nothing.
-func (e *engine) wanted(hpa *autoscalingv2.HorizontalPodAutoscaler, have int64) int64 {
+func (e *engine) readyPods(pods []*corev1.Pod, workload string) int64 {
+	n := int64(0)
+	for _, pod := range pods {
+		if isReady(pod) && slices.Contains(e.workloadsOf(pod), workload) {
+			n++
+		}
+	}
+	return n
+}
+
+// wanted is how many replicas the rules want of an autoscaler now, if they want anything.
+func (e *engine) wanted(hpa *autoscalingv2.HorizontalPodAutoscaler) (int64, bool) {
 	effects := e.rules.forObject(&rules.Object{
 		Group: autoscalingv2.GroupName, Kind: "HorizontalPodAutoscaler", Namespace: hpa.Namespace, Name: hpa.Name,
 		Generation: hpa.Generation,
@@ -54,17 +63,17 @@ func (e *engine) wanted(hpa *autoscalingv2.HorizontalPodAutoscaler, have int64) 
 	})
 	since, ok := e.objects.since(hpa.UID)
 	if !ok {
-		return have
+		return 0, false
 	}
 	age := e.clock.Since(since)
 	ref := hpa.Spec.ScaleTargetRef
-	out, at := have, rules.ScaleAt{At: -1}
+	latest := rules.ScaleAt{At: -1}
 	for _, s := range effects.Scales {
-		if s.Target.Kind == ref.Kind && s.Target.Name == ref.Name && s.At <= age && s.At >= at.At {
-			out, at = int64(s.Replicas), s
+		if s.Target.Kind == ref.Kind && s.Target.Name == ref.Name && s.At <= age && s.At >= latest.At {
+			latest = s
 		}
 	}
-	return out
+	return int64(latest.Replicas), latest.At >= 0
 }
 
 func isReady(pod *corev1.Pod) bool {
@@ -89,7 +98,7 @@ func (e *engine) workloadsOf(pod *corev1.Pod) []string {
 func (d *demand) use(name corev1.ResourceName, request resource.Quantity, containers, index int64) int64 {
 	for i := range d.metrics {
 		target, of := d.targetFor(&d.metrics[i], name)
-		if !of || d.have == 0 {
+		if !of {
 			continue
 		}
 		per, divisor := request.MilliValue()*d.want, d.have
