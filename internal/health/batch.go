@@ -26,9 +26,6 @@ func job(s subject) Result {
 	}
 	var failed, complete, paused, failing condition
 	for _, c := range s.conditions() {
-		if !c.isTrue() {
-			continue
-		}
 		switch c.Type {
 		case "Failed":
 			failed = c
