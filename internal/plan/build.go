@@ -64,8 +64,6 @@ type placed struct {
 	// steps of equal rank.
 	rank   int
 	before bool
-	// generated is true for the Namespace that no manifest renders.
-	generated bool
 	// digest tells steps apart that have no name yet.
 	digest string
 }
@@ -115,19 +113,23 @@ func (b *builder) ignore(it item, reason string) {
 // lifting, so that an object stands where it stands in the plan of the whole.
 func (b *builder) narrow() {
 	opts := b.in.Options
+	var inSync []*placed
 	b.steps = slices.DeleteFunc(b.steps, func(s *placed) bool {
-		if s.generated {
+		if s.Untracked {
 			return false
 		}
 		if b.plan.Partial && !b.selected(s.Key) {
 			return true
 		}
 		if opts.OutOfSyncOnly && s.Action == None {
-			b.plan.Ignored = append(b.plan.Ignored, Note{Key: s.Key, Reason: "in sync (ApplyOutOfSyncOnly=true)", At: s.Object.Provenance})
+			inSync = append(inSync, s)
 			return true
 		}
 		return false
 	})
+	for _, g := range b.group(inSync) {
+		b.plan.InSync = append(b.plan.InSync, g.Steps...)
+	}
 	if b.plan.Partial {
 		b.plan.Moved = slices.DeleteFunc(b.plan.Moved, func(m Move) bool { return !b.selected(m.Key) })
 		b.plan.Findings = slices.DeleteFunc(b.plan.Findings, func(d diag.Diagnostic) bool { return !b.selected(d.Subject) })

@@ -198,8 +198,8 @@ func TestOutOfSyncOnly(t *testing.T) {
 	if diff := cmp.Diff([]string{"PreSync/0: Job/j", "Sync/0: ConfigMap/new"}, outline(p.Groups)); diff != "" {
 		t.Errorf("hooks always run, in-sync objects do not (-want +got):\n%s", diff)
 	}
-	if len(p.Ignored) != 1 || p.Ignored[0].Key.Name != "same" {
-		t.Errorf("ignored: %+v, want the object in sync", p.Ignored)
+	if len(p.InSync) != 1 || p.InSync[0].ID != "Sync/0/ConfigMap/dest/same" {
+		t.Errorf("in sync: %+v, want the object that is left out", p.InSync)
 	}
 }
 

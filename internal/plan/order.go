@@ -181,7 +181,7 @@ func (b *builder) move(s, user *placed) {
 	}
 	from, to := groupName(s.phase, s.wave), groupName(user.phase, user.wave)
 	s.phase, s.wave = user.phase, user.wave
-	if s.generated {
+	if s.Untracked {
 		return
 	}
 	s.Reason = fmt.Sprintf("moved from %s: %s needs it", from, user.Key.Short())

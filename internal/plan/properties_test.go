@@ -131,7 +131,7 @@ func TestNothingIsLostOrInvented(t *testing.T) {
 			}
 		}
 		for _, s := range allSteps(p) {
-			if s.Action.deletes() || s.Reason == reasonCreateNamespace || duplicated(p.Findings, s.Key) {
+			if s.Action.deletes() || s.Untracked || duplicated(p.Findings, s.Key) {
 				continue
 			}
 			id := fmt.Sprintf("%v %v", s.Key, s.HookType)

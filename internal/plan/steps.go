@@ -171,9 +171,9 @@ func (b *builder) createNamespace() {
 	s := &placed{
 		Step: Step{
 			Action: Create, Key: key, Version: "v1", Object: &manifest.Object{Unstructured: u},
-			Precondition: "absent", Reason: reasonCreateNamespace,
+			Precondition: "absent", Reason: reasonCreateNamespace, Untracked: true,
 		},
-		phase: manifest.PreSync, rank: kindRank(key.Kind), generated: true,
+		phase: manifest.PreSync, rank: kindRank(key.Kind),
 	}
 	if exists {
 		s.Action, s.Reason = Update, reasonNamespaceMetadata

@@ -118,6 +118,9 @@ type Plan struct {
 	// Groups in the order in which they run. SyncFail groups come last and run
 	// only after a failure.
 	Groups []Group `json:"groups"`
+	// InSync are ordinary objects in sync that Options.OutOfSyncOnly leaves out, in
+	// the order of their steps.
+	InSync []Step `json:"inSync,omitempty"`
 	// OnDeletion are the PreDelete and PostDelete hooks, run when the
 	// application is deleted.
 	OnDeletion []Group `json:"onDeletion,omitempty"`
@@ -168,6 +171,9 @@ type Step struct {
 	Precondition string `json:"precondition,omitempty"`
 	// ResourceVersion of the live object, for information only.
 	ResourceVersion string `json:"resourceVersion,omitempty"`
+	// Untracked is set on the step that makes the destination Namespace because
+	// the application asks for it: the object belongs to nobody's inventory.
+	Untracked bool `json:"untracked,omitempty"`
 	// Confirm is set on a SkipPrune step that becomes a Prune once somebody
 	// approved the deletion.
 	Confirm bool `json:"confirm,omitempty"`

@@ -177,14 +177,14 @@ func (m *Machine) record(t *task) *StepRecord {
 func (m *Machine) edit(t *task) *StepRecord {
 	s := m.rec.Steps[t.step.ID]
 	if s == nil {
-		s = &StepRecord{Key: t.key, Hook: t.hook()}
+		s = &StepRecord{Key: t.key, Hook: t.hook(), Untracked: t.step.Untracked}
 		m.rec.Steps[t.step.ID] = s
 	}
 	return s
 }
 
 func (m *Machine) set(t *task, s StepRecord) {
-	s.Key, s.Hook = t.key, t.hook()
+	s.Key, s.Hook, s.Untracked = t.key, t.hook(), t.step.Untracked
 	m.rec.Steps[t.step.ID] = &s
 }
 

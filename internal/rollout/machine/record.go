@@ -145,6 +145,8 @@ type StepRecord struct {
 	State State        `json:"state"`
 	Key   manifest.Key `json:"key"`
 	Hook  bool         `json:"hook,omitempty"`
+	// Untracked says that the object belongs to nobody's inventory.
+	Untracked bool `json:"untracked,omitempty"`
 	// UID, ResourceVersion and Generation are what our own write returned.
 	UID             types.UID `json:"uid,omitempty"`
 	ResourceVersion string    `json:"resourceVersion,omitempty"`
