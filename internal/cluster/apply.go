@@ -1,0 +1,178 @@
+// Copyright The Wavetrain Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+
+	"github.com/wavetrain/wavetrain/internal/diff"
+	"github.com/wavetrain/wavetrain/internal/manifest"
+)
+
+// ApplyOptions of an apply. The zero value applies for real, with strict
+// validation, as manifest.FieldManager.
+type ApplyOptions struct {
+	// DryRun asks what would come out and changes nothing.
+	DryRun bool
+	// Force deletes an object and creates it anew if the API server refuses to
+	// change one of its fields. Namespaces and CustomResourceDefinitions are never
+	// deleted.
+	Force bool
+	// NoValidation lets the API server drop unknown fields silently.
+	NoValidation bool
+	// Manager applies. Defaults to manifest.FieldManager.
+	Manager string
+	// Notice, if given, is told in one line of anything that was done in another
+	// way than asked.
+	Notice func(string)
+}
+
+func (o ApplyOptions) manager() string {
+	if o.Manager != "" {
+		return o.Manager
+	}
+	return manifest.FieldManager
+}
+
+func (o ApplyOptions) validation() string {
+	if o.NoValidation {
+		return metav1.FieldValidationIgnore
+	}
+	return metav1.FieldValidationStrict
+}
+
+func (o ApplyOptions) notice(format string, args ...any) {
+	if o.Notice != nil {
+		o.Notice(fmt.Sprintf(format, args...))
+	}
+}
+
+// Apply writes the desired state of an object by server-side apply. Fields that
+// another manager owns with another value are taken; what tools that Wavetrain
+// replaces own is taken over before, so that dropped fields disappear. An object
+// that server-side apply cannot express (two list items with one key) is updated
+// instead. The cache holds the result when Apply returns.
+//
+// For a kind that is not served Apply waits a few seconds if something that
+// defines kinds of its group was written just before; the error is then an
+// *UnknownKindError.
+func (c *Cluster) Apply(ctx context.Context, obj *unstructured.Unstructured, o ApplyOptions) (*unstructured.Unstructured, error) {
+	res, key, err := c.target(ctx, obj)
+	if err != nil {
+		return nil, err
+	}
+	if key.Name == "" {
+		return nil, &Error{Op: "apply", Key: key, Server: c.server, Reason: Rejected, Err: errors.New("the object has no name; one with generateName can only be created")}
+	}
+	want := c.body(obj, res)
+	if !o.DryRun {
+		if err := c.takeOver(ctx, res, key, o.manager()); err != nil {
+			return nil, err
+		}
+	}
+	out, err := c.apply(ctx, res, key, want, o)
+	switch {
+	case duplicateKeys(err):
+		o.notice("%s has list items with the same key, which server-side apply refuses: it was updated instead, and lists are replaced as a whole", key)
+		out, err = c.update(ctx, res, key, want, o)
+	case err != nil && o.Force && !o.DryRun && IsImmutable(err) && recreatable(key):
+		o.notice("%s has an immutable field that differs: it was deleted and created again", key)
+		out, err = c.recreate(ctx, res, key, want, o)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if !o.DryRun {
+		c.wrote(out)
+	}
+	return out, nil
+}
+
+func (c *Cluster) apply(ctx context.Context, res Resource, key manifest.Key, want *unstructured.Unstructured, o ApplyOptions) (*unstructured.Unstructured, error) {
+	body, err := json.Marshal(want.Object)
+	if err != nil {
+		return nil, &Error{Op: "apply", Key: key, Server: c.server, Reason: Rejected, Err: err}
+	}
+	opts := metav1.PatchOptions{FieldManager: o.manager(), Force: ptr.To(true), FieldValidation: o.validation(), DryRun: dry(o.DryRun)}
+	out, _, err := c.try(ctx, call{op: "apply", key: key, contested: true, do: func(ctx context.Context) (*unstructured.Unstructured, error) {
+		return c.client(res, key.Namespace).Patch(ctx, key.Name, types.ApplyPatchType, body, opts)
+	}})
+	return out, err
+}
+
+// update writes by create or update what cannot be applied.
+func (c *Cluster) update(ctx context.Context, res Resource, key manifest.Key, want *unstructured.Unstructured, o ApplyOptions) (*unstructured.Unstructured, error) {
+	for n := 1; ; n++ {
+		live, err := c.Fetch(ctx, key, res.GVK.Version)
+		if err != nil && !apierrors.IsNotFound(err) {
+			return nil, err
+		}
+		var out *unstructured.Unstructured
+		if live == nil {
+			opts := metav1.CreateOptions{FieldManager: o.manager(), FieldValidation: o.validation(), DryRun: dry(o.DryRun)}
+			out, _, err = c.try(ctx, call{op: "create", key: key, do: func(ctx context.Context) (*unstructured.Unstructured, error) {
+				return c.client(res, key.Namespace).Create(ctx, want, opts)
+			}})
+		} else {
+			opts := metav1.UpdateOptions{FieldManager: o.manager(), FieldValidation: o.validation(), DryRun: dry(o.DryRun)}
+			merged := diff.Merge(want, live, diff.Options{Manager: o.manager()})
+			merged.SetResourceVersion(live.GetResourceVersion())
+			out, _, err = c.try(ctx, call{op: "update", key: key, do: func(ctx context.Context) (*unstructured.Unstructured, error) {
+				return c.client(res, key.Namespace).Update(ctx, merged, opts)
+			}})
+		}
+		// Somebody else wrote, or created the object, in between.
+		if again := apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err); !again || n == conflictTries {
+			return out, err
+		}
+	}
+}
+
+func recreatable(key manifest.Key) bool {
+	return key.Kind != "Namespace" && key.Kind != "CustomResourceDefinition"
+}
+
+// recreate deletes an object, waits until it is gone and applies it anew.
+func (c *Cluster) recreate(ctx context.Context, res Resource, key manifest.Key, want *unstructured.Unstructured, o ApplyOptions) (*unstructured.Unstructured, error) {
+	live, err := c.Fetch(ctx, key, res.GVK.Version)
+	if err != nil && !apierrors.IsNotFound(err) {
+		return nil, err
+	}
+	if live != nil {
+		if err := c.Delete(ctx, key, DeleteOptions{UID: live.GetUID(), Propagation: metav1.DeletePropagationBackground}); err != nil {
+			return nil, err
+		}
+		if err := c.awaitGone(ctx, res, key, live.GetUID()); err != nil {
+			return nil, err
+		}
+	}
+	return c.apply(ctx, res, key, want, o)
+}
+
+// awaitGone waits for an object to disappear; the caller's context bounds it.
+func (c *Cluster) awaitGone(ctx context.Context, res Resource, key manifest.Key, uid types.UID) error {
+	pause := newPause(c.clock)
+	for {
+		live, err := c.Fetch(ctx, key, res.GVK.Version)
+		switch {
+		case apierrors.IsNotFound(err), err == nil && live.GetUID() != uid:
+			return nil
+		case err != nil:
+			return err
+		}
+		if !pause.wait(ctx) {
+			return &Error{Op: "replace", Key: key, Server: c.server, Reason: Cancelled, Err: context.Cause(ctx),
+				Hint: fmt.Sprintf("the old object is still being deleted; finalizers: %v", live.GetFinalizers())}
+		}
+	}
+}

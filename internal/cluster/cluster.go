@@ -1,0 +1,178 @@
+// Copyright The Wavetrain Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"slices"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
+)
+
+const (
+	// requestTimeout bounds one attempt of a request that is not a watch.
+	requestTimeout = 30 * time.Second
+	dialTimeout    = 10 * time.Second
+)
+
+// Options of a Cluster. The zero value works.
+type Options struct {
+	// Clock is used for every wait and back-off. Defaults to the real one.
+	Clock clock.Clock
+	// UserAgent of all requests. Defaults to "wavetrain".
+	UserAgent string
+}
+
+// Cluster is the connection to one cluster. It is safe for concurrent use.
+type Cluster struct {
+	server  string
+	clock   clock.Clock
+	http    *http.Client
+	dynamic dynamic.Interface
+	meta    metadata.Interface
+	catalog *catalog
+	store   *store
+
+	// life bounds what no caller's context does: discovery for Resolve and Scope,
+	// and the watches. It ends with Start or Close.
+	life  context.Context
+	close context.CancelFunc
+
+	// started is closed when Start runs; watches only make progress then.
+	started   chan struct{}
+	startOnce sync.Once
+	running   sync.WaitGroup
+
+	mu      sync.Mutex
+	watches map[schema.GroupKind]*kindWatch
+	// wanted are the kinds that somebody asked to watch, served or not: one that
+	// disappears and comes back is watched again.
+	wanted map[schema.GroupKind]bool
+}
+
+// New prepares a connection; it makes no request.
+func New(cfg *rest.Config, opts Options) (*Cluster, error) {
+	if opts.Clock == nil {
+		opts.Clock = clock.RealClock{}
+	}
+	if opts.UserAgent == "" {
+		opts.UserAgent = "wavetrain"
+	}
+	cfg = rest.CopyConfig(cfg)
+	cfg.QPS = -1
+	cfg.UserAgent = opts.UserAgent
+	cfg.WarningHandlerWithContext = rest.NoWarnings{}
+	if cfg.Dial == nil {
+		cfg.Dial = (&net.Dialer{Timeout: dialTimeout, KeepAlive: 30 * time.Second}).DialContext
+	}
+	client, err := rest.HTTPClientFor(cfg)
+	if err != nil {
+		return nil, fmt.Errorf("connect to %s: %w", cfg.Host, err)
+	}
+	c := &Cluster{
+		server:  cfg.Host,
+		clock:   opts.Clock,
+		http:    client,
+		started: make(chan struct{}),
+		watches: map[schema.GroupKind]*kindWatch{},
+		wanted:  map[schema.GroupKind]bool{},
+	}
+	if c.dynamic, err = dynamic.NewForConfigAndClient(cfg, client); err != nil {
+		return nil, fmt.Errorf("connect to %s: %w", cfg.Host, err)
+	}
+	if c.meta, err = metadata.NewForConfigAndClient(metadata.ConfigFor(cfg), client); err != nil {
+		return nil, fmt.Errorf("connect to %s: %w", cfg.Host, err)
+	}
+	disco, err := discovery.NewDiscoveryClientForConfigAndClient(cfg, client)
+	if err != nil {
+		return nil, fmt.Errorf("connect to %s: %w", cfg.Host, err)
+	}
+	c.life, c.close = context.WithCancel(context.Background())
+	c.catalog = newCatalog(disco, opts.Clock, cfg.Host)
+	c.store = newStore()
+	return c, nil
+}
+
+// Server returns the address of the API server.
+func (c *Cluster) Server() string { return c.server }
+
+// Start keeps discovery and the watched kinds up to date until ctx ends, then
+// stops every watch, closes the connections and returns nil. It may be called
+// once.
+func (c *Cluster) Start(ctx context.Context) error {
+	stop := context.AfterFunc(ctx, c.close)
+	defer stop()
+	c.running.Go(func() { c.watchDiscovery(c.life) })
+	c.startOnce.Do(func() { close(c.started) })
+	<-c.life.Done()
+	c.mu.Lock()
+	watches := make([]*kindWatch, 0, len(c.watches))
+	for _, w := range c.watches {
+		watches = append(watches, w)
+	}
+	c.mu.Unlock()
+	for _, w := range watches {
+		<-w.done
+	}
+	c.running.Wait()
+	c.http.CloseIdleConnections()
+	return nil
+}
+
+// Close ends everything the cluster does; for callers that never call Start.
+func (c *Cluster) Close() {
+	c.close()
+	c.http.CloseIdleConnections()
+}
+
+// Resource is how a kind is served.
+type Resource struct {
+	GVK        schema.GroupVersionKind
+	GVR        schema.GroupVersionResource
+	Namespaced bool
+	// Watchable is true if the kind can be listed and watched.
+	Watchable bool
+}
+
+// Resolve finds out how a kind is served; without a version, in the group's
+// preferred one. For a kind that is not known the group is discovered again, at
+// most once per second; the error is then an *UnknownKindError.
+func (c *Cluster) Resolve(gvk schema.GroupVersionKind) (Resource, error) {
+	return c.catalog.resolve(c.life, gvk)
+}
+
+// Scope reports whether a kind is namespaced and whether it is served at all, as
+// far as discovery knows.
+func (c *Cluster) Scope(gk schema.GroupKind) (namespaced, known bool) {
+	if c.catalog.load(c.life) != nil {
+		return false, false
+	}
+	res, ok := c.catalog.lookup(gk.WithVersion(""))
+	return res.Namespaced, ok
+}
+
+// Version returns the server's version and, sorted, what it serves in the form
+// of Helm's capabilities: "group/version" and "group/version/Kind".
+func (c *Cluster) Version(ctx context.Context) (kubeVersion string, apiVersions []string, err error) {
+	if err := c.catalog.load(ctx); err != nil {
+		return "", nil, err
+	}
+	info, err := c.catalog.client.ServerVersionWithContext(ctx)
+	if err != nil {
+		return "", nil, c.problem("read the version of", subject{}, err)
+	}
+	apiVersions = c.catalog.apiVersions()
+	slices.Sort(apiVersions)
+	return info.GitVersion, apiVersions, nil
+}

@@ -1,0 +1,265 @@
+// Copyright The Wavetrain Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/utils/ptr"
+
+	"github.com/wavetrain/wavetrain/internal/diff"
+	"github.com/wavetrain/wavetrain/internal/manifest"
+)
+
+// client returns the endpoint of a kind, in a namespace if it has them.
+func (c *Cluster) client(res Resource, namespace string) dynamic.ResourceInterface {
+	if res.Namespaced && namespace != "" {
+		return c.dynamic.Resource(res.GVR).Namespace(namespace)
+	}
+	return c.dynamic.Resource(res.GVR)
+}
+
+// Fetch reads an object from the API server in a version of its group; an empty
+// version stands for the preferred one. The error of a missing object satisfies
+// apierrors.IsNotFound.
+func (c *Cluster) Fetch(ctx context.Context, key manifest.Key, version string) (*unstructured.Unstructured, error) {
+	res, err := c.catalog.resolve(ctx, key.GroupKind().WithVersion(version))
+	if err != nil {
+		return nil, err
+	}
+	out, _, err := c.try(ctx, call{op: "read", key: key, do: func(ctx context.Context) (*unstructured.Unstructured, error) {
+		return c.client(res, key.Namespace).Get(ctx, key.Name, metav1.GetOptions{})
+	}})
+	return out, err
+}
+
+// Create creates an object. The error satisfies apierrors.IsAlreadyExists if its
+// name is taken, except by this very call: when an answer was lost and the object
+// carries the operation that obj carries, it is ours.
+func (c *Cluster) Create(ctx context.Context, obj *unstructured.Unstructured, dryRun bool) (*unstructured.Unstructured, error) {
+	res, key, err := c.target(ctx, obj)
+	if err != nil {
+		return nil, err
+	}
+	body := c.body(obj, res)
+	opts := metav1.CreateOptions{FieldManager: manifest.FieldManager, FieldValidation: metav1.FieldValidationStrict, DryRun: dry(dryRun)}
+	out, unsure, err := c.try(ctx, call{op: "create", key: key, once: key.Name == "", do: func(ctx context.Context) (*unstructured.Unstructured, error) {
+		return c.client(res, key.Namespace).Create(ctx, body, opts)
+	}})
+	if unsure && apierrors.IsAlreadyExists(err) {
+		if live, readErr := c.Fetch(ctx, key, res.GVK.Version); readErr == nil && sameOperation(obj, live) {
+			out, err = live, nil
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	if !dryRun {
+		c.wrote(out)
+	}
+	return out, nil
+}
+
+func sameOperation(a, b *unstructured.Unstructured) bool {
+	operation := a.GetAnnotations()[manifest.AnnotationOperation]
+	return operation != "" && operation == b.GetAnnotations()[manifest.AnnotationOperation]
+}
+
+// DeleteOptions of a deletion.
+type DeleteOptions struct {
+	// UID, when given, is the only object that is deleted: one made later under
+	// the same name stays.
+	UID types.UID
+	// Propagation to the object's children. Defaults to the server's choice.
+	Propagation metav1.DeletionPropagation
+	// GraceZero ends Pods at once.
+	GraceZero bool
+}
+
+// Delete deletes an object. It returns when the API server has accepted: an
+// object with finalizers, or a Pod that ends gracefully, is still there then. An
+// object that does not exist is no error.
+func (c *Cluster) Delete(ctx context.Context, key manifest.Key, o DeleteOptions) error {
+	res, err := c.catalog.resolve(ctx, key.GroupKind().WithVersion(""))
+	if err != nil {
+		return err
+	}
+	opts := metav1.DeleteOptions{}
+	if o.UID != "" {
+		opts.Preconditions = &metav1.Preconditions{UID: &o.UID}
+	}
+	if o.Propagation != "" {
+		opts.PropagationPolicy = &o.Propagation
+	}
+	if o.GraceZero {
+		opts.GracePeriodSeconds = ptr.To[int64](0)
+	}
+	out, _, err := c.try(ctx, call{op: "delete", key: key, do: func(ctx context.Context) (*unstructured.Unstructured, error) {
+		return c.remove(ctx, res, key, opts)
+	}})
+	switch {
+	case err == nil:
+		c.deleted(key, o.UID, out)
+		return nil
+	case apierrors.IsNotFound(err):
+		c.store.removed(key, o.UID)
+		return nil
+	case apierrors.IsConflict(err) && o.UID != "":
+		live, readErr := c.Fetch(ctx, key, res.GVK.Version)
+		if apierrors.IsNotFound(readErr) || readErr == nil && live.GetUID() != o.UID {
+			c.store.removed(key, o.UID)
+			return nil
+		}
+	}
+	return err
+}
+
+// remove makes the request itself, because the dynamic client drops the answer,
+// which tells whether the object is gone or only going.
+func (c *Cluster) remove(ctx context.Context, res Resource, key manifest.Key, opts metav1.DeleteOptions) (*unstructured.Unstructured, error) {
+	body, err := json.Marshal(opts)
+	if err != nil {
+		return nil, err
+	}
+	path := []string{"/apis", res.GVR.Group, res.GVR.Version}
+	if res.GVR.Group == "" {
+		path = []string{"/api", res.GVR.Version}
+	}
+	if res.Namespaced {
+		path = append(path, "namespaces", key.Namespace)
+	}
+	path = append(path, res.GVR.Resource, key.Name)
+	data, err := c.catalog.client.RESTClient().Delete().AbsPath(path...).
+		SetHeader("Content-Type", "application/json").SetHeader("Accept", "application/json").Body(body).Do(ctx).Raw()
+	if err != nil {
+		return nil, err
+	}
+	out := &unstructured.Unstructured{}
+	// An answer that is no object says only that the deletion was accepted.
+	if out.UnmarshalJSON(data) != nil {
+		return nil, nil
+	}
+	return out, nil
+}
+
+// deleted updates the cache with the answer to a deletion: a status, or an object
+// that is not marked for deletion, means that it is gone.
+func (c *Cluster) deleted(key manifest.Key, uid types.UID, answer *unstructured.Unstructured) {
+	switch {
+	case answer == nil:
+	case answer.GetKind() == "Status" && answer.GetAPIVersion() == "v1":
+		c.store.removed(key, uid)
+	case answer.GetDeletionTimestamp() == nil:
+		c.store.removed(key, answer.GetUID())
+	default:
+		c.wrote(answer)
+	}
+}
+
+// Patch merges a JSON merge patch into an object as manifest.ControllerFieldManager:
+// for annotations, finalizers and status of our own, never for desired state.
+func (c *Cluster) Patch(ctx context.Context, key manifest.Key, mergePatch []byte) (*unstructured.Unstructured, error) {
+	res, err := c.catalog.resolve(ctx, key.GroupKind().WithVersion(""))
+	if err != nil {
+		return nil, err
+	}
+	return c.patch(ctx, "patch", res, key, types.MergePatchType, mergePatch)
+}
+
+func (c *Cluster) patch(ctx context.Context, op string, res Resource, key manifest.Key, t types.PatchType, body []byte) (*unstructured.Unstructured, error) {
+	out, _, err := c.try(ctx, call{op: op, key: key, do: func(ctx context.Context) (*unstructured.Unstructured, error) {
+		return c.client(res, key.Namespace).Patch(ctx, key.Name, t, body, metav1.PatchOptions{FieldManager: manifest.ControllerFieldManager})
+	}})
+	if err != nil {
+		return nil, err
+	}
+	c.wrote(out)
+	return out, nil
+}
+
+// conflictTries bounds how often a read-change-write is repeated because somebody
+// else wrote in between.
+const conflictTries = 8
+
+// change reads an object, has a patch made from it and applies that on condition
+// that nobody wrote in between. A nil patch is nothing to do.
+func (c *Cluster) change(ctx context.Context, op string, res Resource, key manifest.Key, t types.PatchType, make func(*unstructured.Unstructured) ([]byte, error)) error {
+	for n := 1; ; n++ {
+		live, err := c.Fetch(ctx, key, res.GVK.Version)
+		if err != nil {
+			return err
+		}
+		body, err := make(live)
+		if err != nil || body == nil {
+			return err
+		}
+		if _, err = c.patch(ctx, op, res, key, t, body); err == nil || !apierrors.IsConflict(err) || n == conflictTries {
+			return err
+		}
+	}
+}
+
+// RemoveFinalizer takes one finalizer off an object and leaves all others. An
+// object that does not exist is no error.
+func (c *Cluster) RemoveFinalizer(ctx context.Context, key manifest.Key, finalizer string) error {
+	res, err := c.catalog.resolve(ctx, key.GroupKind().WithVersion(""))
+	if err != nil {
+		return err
+	}
+	err = c.change(ctx, "remove a finalizer of", res, key, types.MergePatchType, func(live *unstructured.Unstructured) ([]byte, error) {
+		all := live.GetFinalizers()
+		rest := slices.DeleteFunc(slices.Clone(all), func(f string) bool { return f == finalizer })
+		if len(rest) == len(all) {
+			return nil, nil
+		}
+		// The resourceVersion makes the API server refuse if the list has changed.
+		return json.Marshal(map[string]any{"metadata": map[string]any{"finalizers": rest, "resourceVersion": live.GetResourceVersion()}})
+	})
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	return err
+}
+
+// body is what is sent of a desired object.
+func (c *Cluster) body(obj *unstructured.Unstructured, res Resource) *unstructured.Unstructured {
+	u := diff.Normalize(obj)
+	if !res.Namespaced {
+		u.SetNamespace("")
+	}
+	return u
+}
+
+// wrote has the cache hold what a write returned. The last write of an object
+// that takes its last finalizer off returns it although it is gone.
+func (c *Cluster) wrote(out *unstructured.Unstructured) {
+	if out == nil {
+		return
+	}
+	e := entryOf(out)
+	if e.GetDeletionTimestamp() != nil && len(e.GetFinalizers()) == 0 && ptr.Deref(e.GetDeletionGracePeriodSeconds(), 0) == 0 && e.key.Kind != "Namespace" {
+		c.store.removed(e.key, e.uid)
+		return
+	}
+	c.store.wrote(e)
+	if nameOf, ok := definer(e.key.GroupKind()); ok {
+		// A kind may come or change: who asks for it waits for discovery.
+		group, _ := nameOf(e.key.Name)
+		c.catalog.stir(group)
+	}
+}
+
+func dry(yes bool) []string {
+	if yes {
+		return []string{metav1.DryRunAll}
+	}
+	return nil
+}
