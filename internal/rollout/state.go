@@ -57,10 +57,14 @@ type Attempt struct {
 	Attempt    int             `json:"attempt"`
 	Plan       string          `json:"plan"`
 	Render     string          `json:"render,omitempty"`
+	Spec       string          `json:"spec,omitempty"`
 	Revisions  []string        `json:"revisions,omitempty"`
 	StartedAt  time.Time       `json:"startedAt"`
 	FinishedAt time.Time       `json:"finishedAt"`
 	Outcome    machine.Outcome `json:"outcome"`
+	// Seen describes the outcome's causes as they were when it ended, by key: a
+	// cause that looks different later justifies another attempt.
+	Seen map[string]string `json:"seen,omitempty"`
 }
 
 // Encode serialises the state.
@@ -96,7 +100,7 @@ func (s State) Owned() []Entry {
 			switch {
 			case step.State == machine.Pruned:
 				gone[step.Key] = true
-			case step.UID != "" && !step.Hook:
+			case step.UID != "" && !step.Hook && !step.Untracked:
 				owned = append(owned, Entry{Key: step.Key, UID: step.UID})
 			}
 		}
@@ -130,7 +134,7 @@ func (s *State) update(rec machine.Record) {
 	s.Operation = &rec
 	written := map[manifest.Key]bool{}
 	for _, step := range rec.Steps {
-		if !step.Hook && (step.UID != "" || step.State == machine.Pruned) {
+		if !step.Hook && !step.Untracked && (step.UID != "" || step.State == machine.Pruned) {
 			written[step.Key] = true
 		}
 	}
@@ -145,7 +149,7 @@ func (s *State) end(full bool, spec string) {
 		return
 	}
 	s.Attempts = append(slices.Clone(s.Attempts), Attempt{
-		Operation: rec.Operation, Attempt: rec.Attempt, Plan: rec.Plan, Render: rec.Render, Revisions: rec.Revisions,
+		Operation: rec.Operation, Attempt: rec.Attempt, Plan: rec.Plan, Render: rec.Render, Spec: spec, Revisions: rec.Revisions,
 		StartedAt: rec.StartedAt, FinishedAt: rec.FinishedAt, Outcome: *rec.Outcome,
 	})
 	if over := len(s.Attempts) - maxAttempts; over > 0 {

@@ -1,0 +1,437 @@
+// Copyright The Wavetrain Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package machine_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/wavetrain/wavetrain/internal/health"
+	"github.com/wavetrain/wavetrain/internal/manifest"
+	"github.com/wavetrain/wavetrain/internal/plan"
+	"github.com/wavetrain/wavetrain/internal/rollout/machine"
+	"github.com/wavetrain/wavetrain/internal/rollout/rollouttest"
+)
+
+// maxTurns is more than any attempt of the generated size needs.
+const maxTurns = 2000
+
+func TestGroupsAreNeverOvertaken(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		w := newWorld(t, scenarioGen.Draw(t, "scenario"))
+		w.crash = func() bool { return rapid.IntRange(0, 9).Draw(t, "crash") == 0 }
+		w.run(t)
+	})
+}
+
+func TestCrashEndsInTheSameState(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := scenarioGen.Draw(t, "scenario")
+		smooth := newWorld(t, s)
+		smooth.run(t)
+		rough := newWorld(t, s)
+		rough.crash = func() bool { return rapid.IntRange(0, 4).Draw(t, "crash") == 0 }
+		rough.run(t)
+
+		if got, want := rough.record.Outcome.Phase, smooth.record.Outcome.Phase; got != want {
+			t.Fatalf("with crashes the attempt ended %s (%s), without %s (%s)",
+				got, rough.record.Outcome.Message, want, smooth.record.Outcome.Message)
+		}
+		if smooth.record.Outcome.Phase != machine.PhaseSucceeded {
+			return
+		}
+		if diff := cmp.Diff(smooth.shape(), rough.shape()); diff != "" {
+			t.Fatalf("crashes change the final state (-without +with):\n%s", diff)
+		}
+	})
+}
+
+func TestStopLeavesNoHookRunning(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		w := newWorld(t, scenarioGen.Draw(t, "scenario"))
+		stopAt := rapid.IntRange(0, 30).Draw(t, "stop at turn")
+		superseded := rapid.Bool().Draw(t, "superseded")
+		w.crash = func() bool { return rapid.IntRange(0, 19).Draw(t, "crash") == 0 }
+		w.before = func(turn int, m *machine.Machine) {
+			if turn >= stopAt {
+				m.Stop(machine.Stop{Message: "Operation terminated", Superseded: superseded})
+			}
+		}
+		w.run(t)
+		for _, u := range w.cluster.Objects() {
+			if u.GetAnnotations()[manifest.AnnotationOperation] != "op-7/1" {
+				continue
+			}
+			if h := health.Of(u); h.Known && h.Status != health.Healthy && h.Status != health.Degraded {
+				t.Fatalf("%s is left running: %s %s", manifest.KeyOf(u), h.Status, h.Message)
+			}
+		}
+	})
+}
+
+// scenario is an application in words; worlds are built from it.
+type scenario struct {
+	groups []groupSpec
+}
+
+type groupSpec struct {
+	phase manifest.Phase
+	wave  int
+	steps []stepSpec
+}
+
+type stepSpec struct {
+	kind, name, fate string
+	hook, prune      bool
+	generate         bool
+	stale, ttl       bool
+	needs            string
+	policies         []manifest.DeletePolicy
+}
+
+var scenarioGen = rapid.Custom(func(t *rapid.T) scenario {
+	var s scenario
+	serial := 0
+	// Half of the scenarios go well, so that late groups are reached.
+	fates := soundFates
+	if rapid.Bool().Draw(t, "trouble") {
+		fates = allFates
+	}
+	for _, phase := range []manifest.Phase{manifest.PreSync, manifest.Sync, manifest.PostSync, manifest.SyncFail} {
+		waves := rapid.IntRange(0, 2).Draw(t, "waves")
+		for wave := range waves {
+			g := groupSpec{phase: phase, wave: wave}
+			for range rapid.IntRange(1, 4).Draw(t, "steps") {
+				serial++
+				g.steps = append(g.steps, drawStep(t, phase, serial, fates))
+			}
+			s.groups = append(s.groups, arrange(g))
+		}
+	}
+	return s
+})
+
+var (
+	soundFates = rapid.SampledFrom([]string{"ok", "ok@1s", "ok@3s", "ok@90s"})
+	allFates   = rapid.SampledFrom([]string{"ok", "ok", "ok@1s", "ok@3s", "ok@90s", "bad@2s", "never", "reject"})
+)
+
+func drawStep(t *rapid.T, phase manifest.Phase, serial int, fates *rapid.Generator[string]) stepSpec {
+	s := stepSpec{name: fmt.Sprintf("x%d", serial), fate: fates.Draw(t, "fate")}
+	if phase != manifest.Sync || rapid.IntRange(0, 4).Draw(t, "hook in Sync") == 0 {
+		s.hook = true
+		s.kind = rapid.SampledFrom([]string{"Job", "ConfigMap"}).Draw(t, "hook kind")
+		s.generate = rapid.Bool().Draw(t, "generateName")
+		s.stale = rapid.Bool().Draw(t, "left over from before")
+		s.ttl = rapid.Bool().Draw(t, "ttl")
+		for _, p := range []manifest.DeletePolicy{manifest.BeforeHookCreation, manifest.HookSucceeded, manifest.HookFailed} {
+			if rapid.Bool().Draw(t, string(p)) {
+				s.policies = append(s.policies, p)
+			}
+		}
+		return s
+	}
+	if s.prune = rapid.IntRange(0, 3).Draw(t, "prune") == 0; s.prune {
+		s.kind, s.fate = "ConfigMap", rapid.SampledFrom([]string{"ok", "ok@3s"}).Draw(t, "time to go")
+		return s
+	}
+	s.kind = rapid.SampledFrom([]string{"ConfigMap", "Deployment", "Job", "ExternalSecret"}).Draw(t, "kind")
+	return s
+}
+
+// arrange puts steps in kind order and lets a Deployment need the Secret of an
+// ExternalSecret of its group.
+func arrange(g groupSpec) groupSpec {
+	var sorted []stepSpec
+	external := ""
+	for _, kind := range []string{"ConfigMap", "Deployment", "Job", "ExternalSecret"} {
+		for _, s := range g.steps {
+			if s.kind == kind {
+				sorted = append(sorted, s)
+				if kind == "ExternalSecret" && !s.hook {
+					external = s.name
+				}
+			}
+		}
+	}
+	for i := range sorted {
+		if sorted[i].kind == "Deployment" && !sorted[i].hook {
+			sorted[i].needs = external
+		}
+	}
+	g.steps = sorted
+	return g
+}
+
+// world is a scenario on a cluster, driven like the driver does, but with
+// crashes wherever one can happen.
+type world struct {
+	cluster *rollouttest.Memory
+	plan    *plan.Plan
+	now     time.Time
+	// record is the attempt's end; saved is what would survive a crash.
+	record machine.Record
+	saved  []byte
+	crash  func() bool
+	before func(turn int, m *machine.Machine)
+	// written are the steps that this attempt has written, over all crashes.
+	written map[string]bool
+}
+
+func newWorld(t *rapid.T, s scenario) *world {
+	start := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	w := &world{
+		cluster: rollouttest.NewMemory(start), now: start, written: map[string]bool{},
+		crash: func() bool { return false }, before: func(int, *machine.Machine) {},
+	}
+	w.cluster.Put(rollouttest.Object("Namespace", rollouttest.Namespace, ""))
+	var groups []plan.Group
+	for _, g := range s.groups {
+		var steps []plan.Step
+		for _, spec := range g.steps {
+			steps = append(steps, w.step(spec))
+		}
+		groups = append(groups, rollouttest.Group(g.phase, g.wave, steps...))
+	}
+	w.plan = rollouttest.Plan(groups...)
+	w.save(machine.NewRecord("op-7", 1, w.plan, start))
+	return w
+}
+
+func (w *world) step(spec stepSpec) plan.Step {
+	u := rollouttest.Object(spec.kind, spec.name, spec.fate)
+	switch {
+	case spec.prune:
+		u.SetFinalizers([]string{rollouttest.Guard})
+		return rollouttest.Prune(w.cluster.Put(u))
+	case spec.hook:
+		if spec.ttl {
+			u.SetAnnotations(map[string]string{rollouttest.AnnotationFate: spec.fate, rollouttest.AnnotationTTL: "2s"})
+		}
+		if spec.generate {
+			u.SetGenerateName(u.GetName() + "-")
+			u.SetName("")
+		} else if spec.stale {
+			old := rollouttest.Object(spec.kind, spec.name, "ok")
+			old.SetFinalizers([]string{manifest.HookFinalizer})
+			old.SetAnnotations(map[string]string{manifest.AnnotationOperation: "op-6/1"})
+			w.cluster.Put(old)
+		}
+		return rollouttest.Hook(u, spec.policies...)
+	case spec.needs != "":
+		return rollouttest.Needing(rollouttest.Step(u), spec.needs)
+	}
+	return rollouttest.Step(u)
+}
+
+func (w *world) save(rec machine.Record) {
+	data, err := json.Marshal(rec)
+	if err != nil {
+		panic(err)
+	}
+	w.saved = data
+}
+
+// restart is what a new process does: it reads the record and plans again, which
+// leaves out prunes that are done.
+func (w *world) restart() *machine.Machine {
+	var rec machine.Record
+	if err := json.Unmarshal(w.saved, &rec); err != nil {
+		panic(err)
+	}
+	p := *w.plan
+	p.Groups = nil
+	for _, g := range w.plan.Groups {
+		var steps []plan.Step
+		for _, s := range g.Steps {
+			if _, live := w.cluster.Get(s.Key); s.Action != plan.Prune || live {
+				steps = append(steps, s)
+			}
+		}
+		if len(steps) > 0 {
+			p.Groups = append(p.Groups, plan.Group{Phase: g.Phase, Wave: g.Wave, Steps: steps})
+		}
+	}
+	return machine.New(&p, rec, machine.Limits{})
+}
+
+func (w *world) observe(key manifest.Key) machine.Observation {
+	u, _ := w.cluster.Get(key)
+	return machine.Observe(u, nil, health.Context{})
+}
+
+func (w *world) run(t *rapid.T) {
+	m := w.restart()
+	for turn := range maxTurns {
+		w.before(turn, m)
+		d := m.Next(w.observe, w.now)
+		if w.crash() {
+			m = w.restart()
+			continue
+		}
+		if d.Save {
+			w.save(m.Record())
+		}
+		if d.Finished {
+			w.record = m.Record()
+			w.finish(t)
+			return
+		}
+		if w.crash() {
+			m = w.restart()
+			continue
+		}
+		if len(d.Actions) == 0 {
+			w.sleep(t, d.WakeAt)
+			continue
+		}
+		if !w.act(t, m, d.Actions) {
+			m = w.restart()
+		}
+	}
+	t.Fatalf("no end after %d turns; waiting for %v", maxTurns, m.Wait())
+}
+
+// act carries actions out; it returns false if the process died among them.
+func (w *world) act(t *rapid.T, m *machine.Machine, actions []machine.Action) bool {
+	for _, a := range actions {
+		r := machine.Result{Action: a}
+		var err error
+		switch a.Kind {
+		case machine.Apply, machine.CreateHook:
+			w.mustNotOvertake(t, a)
+			w.written[a.Step] = true
+			err = w.write(a, &r)
+		case machine.Delete:
+			if a.Release {
+				err = w.cluster.RemoveFinalizer(t.Context(), a.Key, manifest.HookFinalizer)
+			}
+			if err == nil {
+				err = w.cluster.Delete(t.Context(), a.Key, deleteOptions(a))
+			}
+		case machine.Release:
+			err = w.cluster.RemoveFinalizer(t.Context(), a.Key, manifest.HookFinalizer)
+		}
+		if err != nil {
+			r.Err = err.Error()
+		}
+		if w.crash() {
+			return false
+		}
+		m.Report(r)
+	}
+	return true
+}
+
+// sleep moves time on to the next thing that happens.
+func (w *world) sleep(t *rapid.T, wake time.Time) {
+	next, ok := w.cluster.NextAt()
+	if !wake.IsZero() && (!ok || wake.Before(next)) {
+		next, ok = wake, true
+	}
+	if !ok {
+		t.Fatalf("the machine waits for something that cannot come")
+	}
+	if next.After(w.now) {
+		w.now = next
+	}
+	w.cluster.Tick(w.now)
+}
+
+// mustNotOvertake checks that everything of every earlier group is in place.
+func (w *world) mustNotOvertake(t *rapid.T, a machine.Action) {
+	for _, g := range w.plan.Groups {
+		for _, s := range g.Steps {
+			if s.ID == a.Step {
+				return
+			}
+		}
+		if g.Phase == manifest.SyncFail {
+			continue
+		}
+		for i := range g.Steps {
+			w.mustBePassed(t, a, &g.Steps[i])
+		}
+	}
+}
+
+func (w *world) mustBePassed(t *rapid.T, a machine.Action, s *plan.Step) {
+	if w.failing(a) {
+		return
+	}
+	key := s.Key
+	key.Name = machine.HookName("op-7", s)
+	live, exists := w.cluster.Get(key)
+	switch {
+	case s.Action == plan.Prune:
+		if exists {
+			t.Fatalf("%s is written while %s of an earlier group has not been pruned", a.Step, s.ID)
+		}
+	case !w.written[s.ID]:
+		t.Fatalf("%s is written before %s of an earlier group", a.Step, s.ID)
+	case !exists && s.Object.GetAnnotations()[rollouttest.AnnotationTTL] != "":
+	case !exists:
+		t.Fatalf("%s is written while %s of an earlier group does not exist", a.Step, s.ID)
+	default:
+		if h := health.Of(live); h.Known && h.Status != health.Healthy {
+			t.Fatalf("%s is written while %s of an earlier group is %s", a.Step, s.ID, h.Status)
+		}
+	}
+}
+
+// failing reports whether the action belongs to the hooks that run after a
+// failure.
+func (w *world) failing(a machine.Action) bool {
+	for _, g := range w.plan.Groups {
+		for _, s := range g.Steps {
+			if s.ID == a.Step {
+				return g.Phase == manifest.SyncFail
+			}
+		}
+	}
+	return false
+}
+
+// finish checks what holds at the end of every attempt.
+func (w *world) finish(t *rapid.T) {
+	created := map[manifest.Key]int{}
+	for _, c := range w.cluster.Writes() {
+		if c.Verb == "create" && c.Err == nil && c.Mark == "op-7/1" {
+			created[c.Key]++
+		}
+	}
+	for key, n := range created {
+		if n > 1 {
+			t.Fatalf("hook %s was created %d times in one attempt", key, n)
+		}
+	}
+	for _, u := range w.cluster.Objects() {
+		if len(u.GetFinalizers()) > 0 && u.GetAnnotations()[manifest.AnnotationOperation] == "op-7/1" {
+			t.Fatalf("%s is still held by %v", manifest.KeyOf(u), u.GetFinalizers())
+		}
+	}
+	for _, r := range machine.Results(w.plan, w.record) {
+		if w.record.Outcome.Phase == machine.PhaseSucceeded && r.HookPhase != "Succeeded" {
+			t.Fatalf("the attempt succeeded, %s is %s", r.Key, r.HookPhase)
+		}
+	}
+}
+
+// shape is the final state without what differs between any two runs.
+func (w *world) shape() []string {
+	var out []string
+	for _, u := range w.cluster.Objects() {
+		if u.GetAnnotations()[rollouttest.AnnotationTTL] != "" {
+			continue
+		}
+		h := health.Of(u)
+		out = append(out, fmt.Sprintf("%s %s %v %v", manifest.KeyOf(u), h.Status, u.GetAnnotations(), u.GetFinalizers()))
+	}
+	return out
+}

@@ -1,0 +1,435 @@
+// Copyright The Wavetrain Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package rollouttest
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/wavetrain/wavetrain/internal/manifest"
+	"github.com/wavetrain/wavetrain/internal/rollout"
+)
+
+// Memory is a cluster in memory. It is safe for concurrent use.
+type Memory struct {
+	mu      sync.Mutex
+	now     time.Time
+	version int64
+	uids    int64
+	objects map[manifest.Key]*unstructured.Unstructured
+	queue   []scheduled
+	watches map[int]func(rollout.Change)
+	watch   int
+	faults  []Fault
+	// Writes are all calls that changed something, in order.
+	writes []Write
+}
+
+// Write is a call that changed something, or tried to.
+type Write struct {
+	Verb string
+	Key  manifest.Key
+	// Mark is the operation annotation of a created hook.
+	Mark string
+	Err  error
+}
+
+// Fault makes calls fail: it is asked before each write and returns nil to let
+// it pass.
+type Fault func(verb string, key manifest.Key) error
+
+// scheduled is something a simulated controller will do.
+type scheduled struct {
+	at  time.Time
+	seq int64
+	do  func()
+}
+
+var _ rollout.Cluster = (*Memory)(nil)
+
+// NewMemory returns an empty cluster at the given time.
+func NewMemory(now time.Time) *Memory {
+	return &Memory{
+		now:     now,
+		objects: map[manifest.Key]*unstructured.Unstructured{},
+		watches: map[int]func(rollout.Change){},
+	}
+}
+
+// Inject adds a fault.
+func (m *Memory) Inject(f Fault) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.faults = append(m.faults, f)
+}
+
+// Writes returns all writes so far.
+func (m *Memory) Writes() []Write {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return slices.Clone(m.writes)
+}
+
+// Objects returns all objects by key.
+func (m *Memory) Objects() []*unstructured.Unstructured {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var all []*unstructured.Unstructured
+	for _, u := range m.objects {
+		all = append(all, u.DeepCopy())
+	}
+	slices.SortFunc(all, func(a, b *unstructured.Unstructured) int {
+		return manifest.KeyOf(a).Compare(manifest.KeyOf(b))
+	})
+	return all
+}
+
+// Tick moves time on and lets the simulated controllers do what is due.
+func (m *Memory) Tick(now time.Time) {
+	for {
+		m.mu.Lock()
+		m.now = now
+		due := m.due(now)
+		m.mu.Unlock()
+		if due == nil {
+			return
+		}
+		due()
+	}
+}
+
+func (m *Memory) due(now time.Time) func() {
+	first := -1
+	for i, s := range m.queue {
+		if s.at.After(now) {
+			continue
+		}
+		if first < 0 || s.at.Before(m.queue[first].at) || s.at.Equal(m.queue[first].at) && s.seq < m.queue[first].seq {
+			first = i
+		}
+	}
+	if first < 0 {
+		return nil
+	}
+	do := m.queue[first].do
+	m.queue = slices.Delete(m.queue, first, first+1)
+	return do
+}
+
+// NextAt returns when a simulated controller will act next.
+func (m *Memory) NextAt() (at time.Time, ok bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, s := range m.queue {
+		if !ok || s.at.Before(at) {
+			at, ok = s.at, true
+		}
+	}
+	return at, ok
+}
+
+// later has something done after d. The caller holds mu.
+func (m *Memory) later(d time.Duration, do func()) {
+	m.version++
+	m.queue = append(m.queue, scheduled{at: m.now.Add(d), seq: m.version, do: do})
+}
+
+// Get implements rollout.Live.
+func (m *Memory) Get(key manifest.Key) (*unstructured.Unstructured, bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	u, ok := m.objects[key]
+	if !ok {
+		return nil, false
+	}
+	return u.DeepCopy(), true
+}
+
+// Children implements rollout.Live.
+func (m *Memory) Children(uid types.UID) []*unstructured.Unstructured {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var out []*unstructured.Unstructured
+	for _, u := range m.objects {
+		if ownedBy(u, uid) {
+			out = append(out, u.DeepCopy())
+		}
+	}
+	return out
+}
+
+func ownedBy(u *unstructured.Unstructured, uid types.UID) bool {
+	return slices.ContainsFunc(u.GetOwnerReferences(), func(r metav1.OwnerReference) bool { return r.UID == uid })
+}
+
+// Subscribe implements rollout.Live.
+func (m *Memory) Subscribe(fn func(rollout.Change)) (cancel func()) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.watch++
+	id := m.watch
+	m.watches[id] = fn
+	return func() {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		delete(m.watches, id)
+	}
+}
+
+// Scope implements rollout.Kinds: kinds of built-in groups are served, others
+// once their definition exists.
+func (m *Memory) Scope(gk schema.GroupKind) (namespaced, known bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.scope(gk)
+}
+
+func (m *Memory) scope(gk schema.GroupKind) (namespaced, known bool) {
+	switch gk.Kind {
+	case "Namespace", "CustomResourceDefinition", "StorageClass", "IngressClass":
+		return false, true
+	}
+	if !strings.Contains(gk.Group, ".") || strings.HasSuffix(gk.Group, ".k8s.io") || gk.Group == "external-secrets.io" {
+		return true, true
+	}
+	for _, u := range m.objects {
+		if defined, ok := manifest.DefinesKind(u); ok && defined == gk {
+			return true, true
+		}
+	}
+	return false, false
+}
+
+// Watch implements rollout.Kinds.
+func (m *Memory) Watch(_ context.Context, gks ...schema.GroupKind) error {
+	for _, gk := range gks {
+		if _, known := m.Scope(gk); !known {
+			return fmt.Errorf("no kind %s", gk)
+		}
+	}
+	return nil
+}
+
+// Fetch implements rollout.Direct.
+func (m *Memory) Fetch(_ context.Context, key manifest.Key, _ string) (*unstructured.Unstructured, error) {
+	if u, ok := m.Get(key); ok {
+		return u, nil
+	}
+	return nil, apierrors.NewNotFound(resource(key), key.Name)
+}
+
+// Warnings implements rollout.Direct; nothing here writes events.
+func (m *Memory) Warnings(context.Context, manifest.Key, types.UID) ([]string, error) {
+	return nil, nil
+}
+
+// Apply implements rollout.Writer.
+func (m *Memory) Apply(_ context.Context, obj *unstructured.Unstructured, o rollout.ApplyOptions) (*unstructured.Unstructured, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	key := manifest.KeyOf(obj)
+	live := m.objects[key]
+	err := m.admit("apply", obj)
+	if o.DryRun {
+		return obj, err
+	}
+	m.writes = append(m.writes, Write{Verb: "apply", Key: key, Err: err})
+	if err != nil {
+		return nil, err
+	}
+	if live == nil {
+		return m.store(obj), nil
+	}
+	next := obj.DeepCopy()
+	keep(next, live)
+	next.SetFinalizers(live.GetFinalizers())
+	if !reflect.DeepEqual(next.Object["spec"], live.Object["spec"]) {
+		next.SetGeneration(live.GetGeneration() + 1)
+	}
+	next.SetResourceVersion(live.GetResourceVersion())
+	if reflect.DeepEqual(next.Object, live.Object) {
+		return live.DeepCopy(), nil
+	}
+	return m.put(next), nil
+}
+
+// keep carries over what an apply does not touch.
+func keep(next, live *unstructured.Unstructured) {
+	next.SetUID(live.GetUID())
+	next.SetGeneration(live.GetGeneration())
+	next.SetCreationTimestamp(live.GetCreationTimestamp())
+	next.SetDeletionTimestamp(live.GetDeletionTimestamp())
+	next.SetOwnerReferences(live.GetOwnerReferences())
+	if status, ok := live.Object["status"]; ok {
+		next.Object["status"] = status
+	}
+}
+
+// Create implements rollout.Writer.
+func (m *Memory) Create(_ context.Context, obj *unstructured.Unstructured, dryRun bool) (*unstructured.Unstructured, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	key := manifest.KeyOf(obj)
+	err := m.admit("create", obj)
+	if _, taken := m.objects[key]; err == nil && taken {
+		err = apierrors.NewAlreadyExists(resource(key), key.Name)
+	}
+	if dryRun {
+		return obj, err
+	}
+	m.writes = append(m.writes, Write{Verb: "create", Key: key, Mark: obj.GetAnnotations()[manifest.AnnotationOperation], Err: err})
+	if err != nil {
+		return nil, err
+	}
+	return m.store(obj), nil
+}
+
+// Delete implements rollout.Writer.
+func (m *Memory) Delete(_ context.Context, key manifest.Key, o rollout.DeleteOptions) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if err := m.fail("delete", key); err != nil {
+		return err
+	}
+	u := m.objects[key]
+	if u == nil {
+		return nil
+	}
+	if o.UID != "" && o.UID != u.GetUID() {
+		return apierrors.NewConflict(resource(key), key.Name, fmt.Errorf("the UID in the precondition is %s, the object's is %s", o.UID, u.GetUID()))
+	}
+	m.writes = append(m.writes, Write{Verb: "delete", Key: key})
+	m.remove(u)
+	return nil
+}
+
+// RemoveFinalizer implements rollout.Writer.
+func (m *Memory) RemoveFinalizer(_ context.Context, key manifest.Key, finalizer string) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if err := m.fail("release", key); err != nil {
+		return err
+	}
+	m.release(key, finalizer)
+	return nil
+}
+
+func (m *Memory) release(key manifest.Key, finalizer string) {
+	u := m.objects[key]
+	if u == nil || !slices.Contains(u.GetFinalizers(), finalizer) {
+		return
+	}
+	next := u.DeepCopy()
+	next.SetFinalizers(slices.DeleteFunc(next.GetFinalizers(), func(f string) bool { return f == finalizer }))
+	if len(next.GetFinalizers()) == 0 && next.GetDeletionTimestamp() != nil {
+		m.drop(next)
+		return
+	}
+	m.put(next)
+}
+
+// admit checks a write as an API server would.
+func (m *Memory) admit(verb string, obj *unstructured.Unstructured) error {
+	key := manifest.KeyOf(obj)
+	if err := m.fail(verb, key); err != nil {
+		return err
+	}
+	if _, known := m.scope(key.GroupKind()); !known {
+		return apierrors.NewGenericServerResponse(404, verb, resource(key), key.Name, "the server could not find the requested resource", 0, true)
+	}
+	if key.Namespace != "" && m.objects[manifest.Key{Kind: "Namespace", Name: key.Namespace}] == nil {
+		return apierrors.NewNotFound(schema.GroupResource{Resource: "namespaces"}, key.Namespace)
+	}
+	if f := fateOf(obj); f.Reject != "" {
+		return apierrors.NewInvalid(key.GroupKind(), key.Name, nil)
+	}
+	return nil
+}
+
+func (m *Memory) fail(verb string, key manifest.Key) error {
+	for _, f := range m.faults {
+		if err := f(verb, key); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// store creates an object and lets its controller know.
+func (m *Memory) store(obj *unstructured.Unstructured) *unstructured.Unstructured {
+	u := obj.DeepCopy()
+	m.uids++
+	u.SetUID(types.UID("uid-" + strconv.FormatInt(m.uids, 10)))
+	u.SetCreationTimestamp(metav1.NewTime(m.now))
+	u.SetGeneration(1)
+	return m.put(u)
+}
+
+// put stores an object's new state.
+func (m *Memory) put(u *unstructured.Unstructured) *unstructured.Unstructured {
+	key := manifest.KeyOf(u)
+	before := m.objects[key]
+	m.version++
+	u.SetResourceVersion(strconv.FormatInt(m.version, 10))
+	m.objects[key] = u
+	if before == nil || before.GetGeneration() != u.GetGeneration() {
+		m.control(u.DeepCopy())
+	}
+	m.tell(u)
+	return u.DeepCopy()
+}
+
+// remove deletes an object as far as its finalizers allow.
+func (m *Memory) remove(u *unstructured.Unstructured) {
+	if len(u.GetFinalizers()) == 0 {
+		m.drop(u)
+		return
+	}
+	if u.GetDeletionTimestamp() == nil {
+		next := u.DeepCopy()
+		now := metav1.NewTime(m.now)
+		next.SetDeletionTimestamp(&now)
+		m.put(next)
+		if slices.Contains(next.GetFinalizers(), Guard) {
+			m.unguard(next)
+		}
+	}
+}
+
+// drop takes an object away, and everything it owns.
+func (m *Memory) drop(u *unstructured.Unstructured) {
+	delete(m.objects, manifest.KeyOf(u))
+	m.tell(u)
+	for _, child := range m.objects {
+		if ownedBy(child, u.GetUID()) {
+			m.remove(child)
+		}
+	}
+}
+
+func (m *Memory) tell(u *unstructured.Unstructured) {
+	c := rollout.Change{Key: manifest.KeyOf(u), UID: u.GetUID()}
+	for _, r := range u.GetOwnerReferences() {
+		c.Owners = append(c.Owners, r.UID)
+	}
+	for _, fn := range m.watches {
+		fn(c)
+	}
+}
+
+func resource(key manifest.Key) schema.GroupResource {
+	return schema.GroupResource{Group: key.Group, Resource: strings.ToLower(key.Kind) + "s"}
+}
