@@ -40,6 +40,25 @@ type Mirror struct {
 // environment for git. The error says what to do when dir is not in a work tree
 // or nothing of it is committed.
 func NewMirror(ctx context.Context, dir, gitDir string, env []string) (*Mirror, error) {
+	m, err := newMirror(ctx, dir, gitDir, env)
+	if err != nil {
+		return nil, err
+	}
+	objects, err := m.inDir(ctx, "rev-parse", "--path-format=absolute", "--git-path", "objects")
+	if err != nil {
+		return nil, err
+	}
+	if err := m.initialise(ctx, objects); err != nil {
+		return nil, err
+	}
+	if _, err := m.Update(ctx); err != nil {
+		return nil, err
+	}
+	return m, nil
+}
+
+// newMirror finds the work tree that dir lies in.
+func newMirror(ctx context.Context, dir, gitDir string, env []string) (*Mirror, error) {
 	abs, err := filepath.Abs(dir)
 	if err != nil {
 		return nil, err
@@ -54,16 +73,6 @@ func NewMirror(ctx context.Context, dir, gitDir string, env []string) (*Mirror, 
 		return nil, fmt.Errorf("%s is not in a Git work tree: run `git init && git add . && git commit` there", dir)
 	}
 	m.prefix = strings.TrimSuffix(prefix, "/")
-	objects, err := m.inDir(ctx, "rev-parse", "--path-format=absolute", "--git-path", "objects")
-	if err != nil {
-		return nil, err
-	}
-	if err := m.initialise(ctx, objects); err != nil {
-		return nil, err
-	}
-	if _, err := m.Update(ctx); err != nil {
-		return nil, err
-	}
 	return m, nil
 }
 
