@@ -5,7 +5,6 @@ package crds_test
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"os"
 	"path/filepath"
@@ -97,7 +96,7 @@ func TestDefinitionsAreValid(t *testing.T) {
 				t.Fatal(err)
 			}
 			internal.Status.StoredVersions = []string{crd.Spec.Versions[0].Name}
-			for _, e := range apiextensionsvalidation.ValidateCustomResourceDefinition(context.Background(), internal) {
+			for _, e := range apiextensionsvalidation.ValidateCustomResourceDefinition(t.Context(), internal) {
 				t.Error(e)
 			}
 			if text, err := json.Marshal(crd); err != nil || len(text) > maxApplied {
@@ -117,11 +116,15 @@ func TestNames(t *testing.T) {
 		Namespace bool
 	}
 	want := map[string]names{
-		"Application": {Plural: "applications", Short: []string{"app", "apps"}, NoStatus: true, Namespace: true,
-			Columns: []string{"Sync Status", "Health Status"}, Hidden: []string{"Revision", "Project"}},
+		"Application": {
+			Plural: "applications", Short: []string{"app", "apps"}, NoStatus: true, Namespace: true,
+			Columns: []string{"Sync Status", "Health Status"}, Hidden: []string{"Revision", "Project"},
+		},
 		"AppProject": {Plural: "appprojects", Short: []string{"appproj", "appprojs"}, NoStatus: true, Namespace: true},
-		"ReleaseRecord": {Plural: "releaserecords", Short: []string{"rr"}, NoStatus: true, Namespace: true,
-			Columns: []string{"Phase", "Revision", "Attempts", "Operation", "Age"}, Hidden: []string{"Plan", "Part"}},
+		"ReleaseRecord": {
+			Plural: "releaserecords", Short: []string{"rr"}, NoStatus: true, Namespace: true,
+			Columns: []string{"Phase", "Revision", "Attempts", "Operation", "Age"}, Hidden: []string{"Plan", "Part"},
+		},
 	}
 	all, err := crds.All()
 	if err != nil {
@@ -130,8 +133,10 @@ func TestNames(t *testing.T) {
 	got := map[string]names{}
 	for _, crd := range all {
 		v := crd.Spec.Versions[0]
-		n := names{Plural: crd.Spec.Names.Plural, Short: crd.Spec.Names.ShortNames,
-			NoStatus: v.Subresources == nil || v.Subresources.Status == nil, Namespace: crd.Spec.Scope == apiextensionsv1.NamespaceScoped}
+		n := names{
+			Plural: crd.Spec.Names.Plural, Short: crd.Spec.Names.ShortNames,
+			NoStatus: v.Subresources == nil || v.Subresources.Status == nil, Namespace: crd.Spec.Scope == apiextensionsv1.NamespaceScoped,
+		}
 		for _, c := range v.AdditionalPrinterColumns {
 			if c.Priority == 0 {
 				n.Columns = append(n.Columns, c.Name)

@@ -13,8 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-func ptr[T any](v T) *T { return &v }
-
 func TestEffectiveSources(t *testing.T) {
 	one, two := ApplicationSource{RepoURL: "one", Path: "a"}, ApplicationSource{RepoURL: "two", Chart: "b"}
 	hydrator := &SourceHydrator{
@@ -57,9 +55,9 @@ func TestAutomation(t *testing.T) {
 		"no policy":    {reason: "by hand is the default"},
 		"other policy": {reason: "a policy about something else does not automate", policy: &SyncPolicy{SyncOptions: []string{"PruneLast=true"}}},
 		"empty":        {reason: "its presence switches automation on, and nothing more", policy: &SyncPolicy{Automated: &SyncPolicyAutomated{}}, on: true},
-		"everything":   {reason: "each switch for itself", policy: &SyncPolicy{Automated: &SyncPolicyAutomated{Prune: ptr(true), SelfHeal: ptr(true), AllowEmpty: ptr(true)}}, on: true, prune: true, heal: true, all: true},
-		"explicitly":   {reason: "false is false", policy: &SyncPolicy{Automated: &SyncPolicyAutomated{Enabled: ptr(true), Prune: ptr(false), SelfHeal: ptr(true)}}, on: true, heal: true},
-		"off":          {reason: "enabled: false takes everything with it", policy: &SyncPolicy{Automated: &SyncPolicyAutomated{Enabled: ptr(false), Prune: ptr(true), SelfHeal: ptr(true), AllowEmpty: ptr(true)}}},
+		"everything":   {reason: "each switch for itself", policy: &SyncPolicy{Automated: &SyncPolicyAutomated{Prune: new(true), SelfHeal: new(true), AllowEmpty: new(true)}}, on: true, prune: true, heal: true, all: true},
+		"explicitly":   {reason: "false is false", policy: &SyncPolicy{Automated: &SyncPolicyAutomated{Enabled: new(true), Prune: new(false), SelfHeal: new(true)}}, on: true, heal: true},
+		"off":          {reason: "enabled: false takes everything with it", policy: &SyncPolicy{Automated: &SyncPolicyAutomated{Enabled: new(false), Prune: new(true), SelfHeal: new(true), AllowEmpty: new(true)}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := ApplicationSpec{SyncPolicy: tt.policy}
@@ -82,7 +80,7 @@ func TestSmallDefaults(t *testing.T) {
 	for _, tt := range []struct {
 		limit *int64
 		want  int
-	}{{nil, 10}, {ptr(int64(0)), 0}, {ptr(int64(3)), 3}, {ptr(int64(-1)), 0}} {
+	}{{nil, 10}, {new(int64(0)), 0}, {new(int64(3)), 3}, {new(int64(-1)), 0}} {
 		if got := (&ApplicationSpec{RevisionHistoryLimit: tt.limit}).HistoryLimit(); got != tt.want {
 			t.Errorf("revisionHistoryLimit %v keeps %d entries, want %d", tt.limit, got, tt.want)
 		}
@@ -105,8 +103,11 @@ func TestRetryAllows(t *testing.T) {
 		limit, retries int64
 		want           bool
 	}{
-		{"none by default", 0, 0, false}, {"the first of two", 2, 0, true}, {"the second of two", 2, 1, true},
-		{"not a third", 2, 2, false}, {"no limit", -1, 1000, true},
+		{"none by default", 0, 0, false},
+		{"the first of two", 2, 0, true},
+		{"the second of two", 2, 1, true},
+		{"not a third", 2, 2, false},
+		{"no limit", -1, 1000, true},
 	} {
 		if got := (RetryStrategy{Limit: tt.limit}).Allows(tt.retries); got != tt.want {
 			t.Errorf("%s: limit %d after %d retries allows another: %t, want %t", tt.reason, tt.limit, tt.retries, got, tt.want)
@@ -130,8 +131,8 @@ func TestRetryDelay(t *testing.T) {
 		"defaults":    {reason: "5 s doubled up to 3 min; the first pause is the announced one", want: seconds(5, 10, 20, 40, 80, 160, 180, 180)},
 		"empty block": {reason: "an empty block changes nothing", backoff: &Backoff{}, want: seconds(5, 10, 20)},
 		"bare number": {reason: "a bare number counts seconds", backoff: &Backoff{Duration: "7", MaxDuration: "20"}, want: seconds(7, 14, 20)},
-		"steady":      {reason: "factor 1 keeps the pause", backoff: &Backoff{Duration: "1m", Factor: ptr(int64(1))}, want: seconds(60, 60, 60)},
-		"no bound":    {reason: "zero removes the bound", backoff: &Backoff{Duration: "1m", Factor: ptr(int64(10)), MaxDuration: "0"}, want: seconds(60, 600, 6000)},
+		"steady":      {reason: "factor 1 keeps the pause", backoff: &Backoff{Duration: "1m", Factor: new(int64(1))}, want: seconds(60, 60, 60)},
+		"no bound":    {reason: "zero removes the bound", backoff: &Backoff{Duration: "1m", Factor: new(int64(10)), MaxDuration: "0"}, want: seconds(60, 600, 6000)},
 		"short bound": {reason: "the bound holds for the first pause, too", backoff: &Backoff{Duration: "10m", MaxDuration: "1m"}, want: seconds(60, 60)},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -146,7 +147,7 @@ func TestRetryDelay(t *testing.T) {
 }
 
 func TestRetryDelayAtTheEnds(t *testing.T) {
-	huge := RetryStrategy{Backoff: &Backoff{Factor: ptr(int64(1 << 40)), MaxDuration: "-1s"}}
+	huge := RetryStrategy{Backoff: &Backoff{Factor: new(int64(1 << 40)), MaxDuration: "-1s"}}
 	if got, err := huge.Delay(1 << 40); err != nil || got <= 0 {
 		t.Errorf("a pause beyond all bounds is %v (%v), want the longest there is", got, err)
 	}

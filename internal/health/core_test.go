@@ -124,6 +124,7 @@ func TestService(t *testing.T) {
 
 // classes is a cluster whose classes are the given ones, by name; the one under the empty name is the default.
 func classes(t *testing.T, byName map[string]string) func(string) *unstructured.Unstructured {
+	t.Helper()
 	return func(name string) *unstructured.Unstructured {
 		text, ok := byName[name]
 		if !ok {

@@ -179,8 +179,11 @@ func TestFlaps(t *testing.T) {
 		}
 	}
 	steady := []schema.GroupKind{
-		{Group: "batch", Kind: "Job"}, {Group: "apps", Kind: "Deployment"}, {Kind: "Pod"},
-		{Group: "cert-manager.io", Kind: "Issuer"}, {Group: "example.com", Kind: "Certificate"},
+		{Group: "batch", Kind: "Job"},
+		{Group: "apps", Kind: "Deployment"},
+		{Kind: "Pod"},
+		{Group: "cert-manager.io", Kind: "Issuer"},
+		{Group: "example.com", Kind: "Certificate"},
 	}
 	for _, gk := range steady {
 		if Flaps(gk) {
@@ -272,8 +275,10 @@ func TestUnobservedGenerationIsNeverHealthy(t *testing.T) {
 
 // anyStatus draws a status made of the fields that rules read, most of them of the right type.
 func anyStatus() *rapid.Generator[map[string]any] {
-	words := rapid.SampledFrom([]string{"", "Ready", "Available", "Synced", "Established", "Progressing", "Failed", "Complete",
-		"True", "False", "Bound", "Running", "Pending", "AbleToScale", "Healthy", "Cluster in healthy state", "3", "2-abc"})
+	words := rapid.SampledFrom([]string{
+		"", "Ready", "Available", "Synced", "Established", "Progressing", "Failed", "Complete",
+		"True", "False", "Bound", "Running", "Pending", "AbleToScale", "Healthy", "Cluster in healthy state", "3", "2-abc",
+	})
 	return rapid.Custom(func(t *rapid.T) map[string]any {
 		status := map[string]any{}
 		for _, name := range []string{"replicas", "readyReplicas", "updatedReplicas", "availableReplicas", "numberAvailable", "succeeded"} {
