@@ -8,7 +8,6 @@ package scheduler
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -98,9 +97,10 @@ func Place(pod *corev1.Pod, nodes []*Node, claims Claims, needsBound []string) (
 		return best.Node.Name, ""
 	}
 	counted := make([]string, 0, len(reasons))
-	for _, reason := range slices.Sorted(maps.Keys(reasons)) {
-		counted = append(counted, fmt.Sprintf("%d %s", reasons[reason], reason))
+	for reason, n := range reasons {
+		counted = append(counted, fmt.Sprintf("%d %s", n, reason))
 	}
+	slices.Sort(counted)
 	if len(nodes) == 0 {
 		return "", "no nodes available to schedule pods"
 	}

@@ -88,7 +88,11 @@ func CRDs(sets []string) ([]*unstructured.Unstructured, error) {
 		}
 		for _, doc := range strings.Split(string(data), "\n---\n") {
 			crd := &unstructured.Unstructured{}
-			if err := yaml.Unmarshal([]byte(doc), &crd.Object); err != nil {
+			text, err := yaml.YAMLToJSON([]byte(doc))
+			if err == nil {
+				err = crd.UnmarshalJSON(text)
+			}
+			if err != nil {
 				return nil, fmt.Errorf("read the CRDs of rule set %s: %w", set, err)
 			}
 			out = append(out, crd)
