@@ -60,8 +60,8 @@ func (o ApplyOptions) notice(format string, args ...any) {
 // Apply writes the desired state of an object by server-side apply. Fields that
 // another manager owns with another value are taken; what tools that Wavetrain
 // replaces own is taken over before, so that dropped fields disappear. An object
-// that server-side apply cannot express (two list items with one key) is updated
-// instead. The cache holds the result when Apply returns.
+// that server-side apply cannot express (two list items with one key, or unknown
+// fields with NoValidation) is updated instead. The cache holds the result when Apply returns.
 //
 // For a kind that is not served Apply waits a few seconds if something that
 // defines kinds of its group was written just before; the error is then an
@@ -84,6 +84,9 @@ func (c *Cluster) Apply(ctx context.Context, obj *unstructured.Unstructured, o A
 	switch {
 	case duplicateKeys(err):
 		o.notice("%s has list items with the same key, which server-side apply refuses: it was updated instead, and lists are replaced as a whole", key)
+		out, err = c.update(ctx, res, key, want, o)
+	case undeclared(err) && o.NoValidation:
+		o.notice("%s has fields that its schema does not know, which server-side apply refuses: it was updated instead, and they were dropped", key)
 		out, err = c.update(ctx, res, key, want, o)
 	case err != nil && o.Force && !o.DryRun && IsImmutable(err) && recreatable(key):
 		o.notice("%s has an immutable field that differs: it was deleted and created again", key)

@@ -193,6 +193,8 @@ func reasonOf(err error) Reason {
 		switch {
 		case code == http.StatusConflict:
 			return Conflict
+		case untyped(err):
+			return Rejected
 		case code == http.StatusTooManyRequests, code == http.StatusRequestTimeout, code >= 500:
 			return Busy
 		default:
@@ -203,6 +205,23 @@ func reasonOf(err error) Reason {
 	default:
 		return Rejected
 	}
+}
+
+// untyped reports whether server-side apply could not read the object by its
+// schema: a field of an unknown name or of a wrong type, or two list items with
+// one key. The API server calls that an internal error.
+func untyped(err error) bool {
+	return err != nil && strings.Contains(err.Error(), "failed to create typed patch object")
+}
+
+// duplicateKeys and undeclared tell two cases of the above apart that other
+// writes accept.
+func duplicateKeys(err error) bool {
+	return untyped(err) && strings.Contains(err.Error(), "duplicate entries for key")
+}
+
+func undeclared(err error) bool {
+	return untyped(err) && strings.Contains(err.Error(), "field not declared in schema")
 }
 
 func isNetwork(err error) bool {
@@ -267,6 +286,8 @@ func (c *Cluster) problem(op string, s subject, err error) error {
 		hint = fmt.Sprintf("namespace %s is being deleted; wait until it is gone or deliver to another one", s.key.Namespace)
 	case apierrors.IsNotFound(err) && s.key.Namespace != "" && strings.Contains(err.Error(), "namespaces "):
 		hint = "create the namespace first, or use the sync option CreateNamespace=true"
+	case undeclared(err):
+		hint = "correct the field's name, or use the sync option Validate=false to have it dropped"
 	case apierrors.IsForbidden(err) && strings.Contains(err.Error(), "cannot "):
 		hint = "grant this right to the account that Wavetrain uses on the cluster"
 	}

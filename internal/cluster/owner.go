@@ -62,8 +62,8 @@ func (c *Cluster) synced(res Resource) bool {
 }
 
 // takenOver unites the entries of superseded tools with manager's own. The
-// last-applied annotation stays behind, owned by nobody: it would otherwise be
-// removed by the next apply.
+// last-applied annotation stays behind, owned by nobody, and so does the map that
+// holds it: they would otherwise be removed by the next apply.
 func takenOver(entries []metav1.ManagedFieldsEntry, manager string) (out []metav1.ManagedFieldsEntry, changed bool, err error) {
 	if !slices.ContainsFunc(entries, diff.Superseded) {
 		return entries, false, nil
@@ -88,7 +88,10 @@ func takenOver(entries []metav1.ManagedFieldsEntry, manager string) (out []metav
 			own = e.DeepCopy()
 		}
 	}
-	union = union.Difference(fieldpath.NewSet(fieldpath.MakePathOrDie("metadata", "annotations", corev1.LastAppliedConfigAnnotation)))
+	union = union.Difference(fieldpath.NewSet(
+		fieldpath.MakePathOrDie("metadata", "annotations"),
+		fieldpath.MakePathOrDie("metadata", "annotations", corev1.LastAppliedConfigAnnotation),
+	))
 	fields, err := union.ToJSON()
 	if err != nil {
 		return nil, false, fmt.Errorf("write managed fields of %s: %w", manager, err)

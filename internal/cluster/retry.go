@@ -55,7 +55,7 @@ func (c *Cluster) try(ctx context.Context, r call) (out *unstructured.Unstructur
 		case c.awaitsAccount(err, r.key) && c.clock.Since(began) < accountWait:
 			n--
 		case reason == Conflict && r.contested && n < attempts:
-		case reason != Unreachable && reason != Busy || n == attempts || duplicateKeys(err):
+		case reason != Unreachable && reason != Busy || n == attempts:
 			return nil, unsure, c.problem(r.op, subject{r.key, r.hint}, err)
 		case reason == Unreachable && !refused(err):
 			if r.once {
@@ -89,12 +89,6 @@ func (c *Cluster) awaitsAccount(err error, key manifest.Key) bool {
 	return key.Kind == "Pod" && apierrors.IsForbidden(err) &&
 		!apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) &&
 		strings.Contains(err.Error(), `serviceaccount "default" not found`)
-}
-
-// duplicateKeys reports whether server-side apply refused a list in which two
-// items have the same key, which other writes accept.
-func duplicateKeys(err error) bool {
-	return err != nil && strings.Contains(err.Error(), "duplicate entries for key")
 }
 
 // target finds out how the kind of an object is served, waiting for kinds whose

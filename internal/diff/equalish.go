@@ -194,7 +194,7 @@ func (m *matcher) items(p place, desired, live []any, below *fieldpath.Set) bool
 
 // ownedElement finds the element of an associative list under which we own an
 // item of desired. A key field that the item leaves to the server's default
-// matches if only one element does.
+// matches if only one element does that no other item names.
 func ownedElement(below *fieldpath.Set, want any, all []any) (fieldpath.PathElement, bool) {
 	var exact, loose []fieldpath.PathElement
 	for _, elements := range []func(func(fieldpath.PathElement) bool){below.Members.All(), below.Children.All()} {
@@ -202,7 +202,7 @@ func ownedElement(below *fieldpath.Set, want any, all []any) (fieldpath.PathElem
 			switch {
 			case selects(pe, want):
 				exact = appendNew(exact, pe)
-			case selectsLoosely(pe, want):
+			case selectsLoosely(pe, want) && times(all, pe, selects) == 0:
 				loose = appendNew(loose, pe)
 			}
 		}
