@@ -175,6 +175,12 @@ func TestPrune(t *testing.T) {
 			prune:   []Live{pruned("a", 0), pruned("b", 0), pruned("c", 0), pruned("d", 0), pruned("d", 0)},
 			want:    []string{"Sync/0: -ConfigMap/d ConfigMap/a"},
 		},
+		"PrunesLiftNothing": {
+			reason:  "A Namespace does not come earlier for the sake of what is deleted in it.",
+			objects: []manifest.Object{object("v1 Namespace dest", wave(2)), object("v1 ConfigMap x", wave(3))},
+			prune:   []Live{pruned("a", -3)},
+			want:    []string{"Sync/-3: -ConfigMap/a", "Sync/2: Namespace/dest", "Sync/3: ConfigMap/x"},
+		},
 		"HooksAreNotPruned": {
 			reason: "Live hooks and skipped objects stay.",
 			prune:  []Live{pruned("a", 0, hook("PreSync")), pruned("b", 0, hook("Skip")), pruned("c", 0, helmHook("test"))},

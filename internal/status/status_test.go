@@ -205,6 +205,7 @@ func TestHealth(t *testing.T) {
 		"Worst":         {"The worst object counts.", app{rendered: []string{a, b}, live: []string{a, b}, health: map[string]health.Result{"a": verdict(health.Healthy, ""), "b": verdict(health.Degraded, "crashes")}}, "Degraded", "Caused by apps/Deployment:dest/b: crashes"},
 		"OneMissing":    {"An object that is not there yet makes nothing worse.", app{rendered: []string{a, b}, live: []string{a}, health: map[string]health.Result{"a": verdict(health.Healthy, "")}}, "Healthy", ""},
 		"AllMissing":    {"Unless none is there.", app{rendered: []string{a, b}}, "Missing", ""},
+		"OnlyOldLeft":   {"What is no longer rendered does not stand for what is.", app{rendered: []string{a}, superfluous: []string{b}, health: map[string]health.Result{"b": verdict(health.Healthy, "")}}, "Missing", ""},
 		"NothingKnown":  {"A kind without rule is ignored.", app{rendered: []string{a, b}, live: []string{a, b}, health: map[string]health.Result{"a": verdict(health.Progressing, "1 of 2"), "b": {}}}, "Progressing", "Caused by apps/Deployment:dest/a: 1 of 2"},
 		"ByDesign":      {"What waits by design is ignored.", app{rendered: []string{a}, live: []string{a}, health: map[string]health.Result{"a": {Status: health.Progressing, Known: true, ByDesign: true}}}, "Healthy", ""},
 		"Ignored":       {"An object may ask to be overlooked.", app{rendered: []string{a}, live: []string{deploy("a", `argocd.argoproj.io/ignore-healthcheck: "true"`)}, health: map[string]health.Result{"a": verdict(health.Degraded, "")}}, "Healthy", ""},
