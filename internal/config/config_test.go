@@ -1,0 +1,75 @@
+// Copyright The Wavetrain Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package config_test
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/wavetrain/wavetrain/internal/config"
+	"github.com/wavetrain/wavetrain/internal/manifest"
+)
+
+func TestParse(t *testing.T) {
+	got, err := config.Parse(".wavetrain.yaml", []byte(`
+repository: https://example.com/repo.git
+bootstrap: [root.yaml]
+purposes:
+- {match: "Service/redis-*", purpose: endpoints}
+- {match: "*/redis-*", purpose: redis}
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := config.Config{
+		Repository: "https://example.com/repo.git",
+		Bootstrap:  []string{"root.yaml"},
+		Purposes:   []config.Purpose{{Match: "Service/redis-*", Purpose: "endpoints"}, {Match: "*/redis-*", Purpose: "redis"}},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	for object, purpose := range map[[2]string]string{
+		{"Service", "redis-master"}: "endpoints", {"Secret", "redis-auth"}: "redis", {"Secret", "other"}: "",
+	} {
+		if text, ok := got.PurposeOf(object[0], object[1]); text != purpose || ok != (purpose != "") {
+			t.Errorf("%v: want %q, got %q", object, purpose, text)
+		}
+	}
+}
+
+func TestParseEmpty(t *testing.T) {
+	for _, text := range []string{"", "# nothing yet\n", "---\n"} {
+		if got, err := config.Parse(".wavetrain.yaml", []byte(text)); err != nil || !cmp.Equal(got, config.Config{}) {
+			t.Errorf("%q: want an empty configuration, got %v, %v", text, got, err)
+		}
+	}
+}
+
+func TestParseErrors(t *testing.T) {
+	cases := map[string]struct {
+		reason string
+		in     string
+		want   string
+	}{
+		"UnknownKey":   {reason: "A misspelt key must not pass.", in: "repository: x\npurpose: []\n", want: `.wavetrain.yaml:2: unknown key "purpose"`},
+		"UnknownInner": {reason: "Nor one inside.", in: "purposes:\n- match: a/b\n  purpose: c\n  kind: d\n", want: `.wavetrain.yaml:4: unknown key "kind"`},
+		"Type":         {reason: "A wrong type has a line.", in: "repository: x\nbootstrap: {a: b}\n", want: ".wavetrain.yaml:2: cannot unmarshal !!map into []string"},
+		"YAML":         {reason: "Broken YAML has a line.", in: "repository: x\n\tbootstrap: y\n", want: ".wavetrain.yaml:2: found a tab character that violates indentation"},
+		"Incomplete":   {reason: "Half an entry says nothing.", in: "purposes:\n- {match: a/b}\n", want: ".wavetrain.yaml:2: an entry of purposes needs match and purpose"},
+		"NoKind":       {reason: "A name without a kind matches nothing.", in: "purposes:\n\n- {match: redis-*, purpose: x}\n", want: `.wavetrain.yaml:3: match "redis-*" is not of the form Kind/name`},
+		"Pattern":      {reason: "A broken pattern matches nothing.", in: "purposes:\n- {match: \"a/[\", purpose: x}\n", want: `.wavetrain.yaml:2: match "a/[" is not a pattern`},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			_, err := config.Parse(".wavetrain.yaml", []byte(tc.in))
+			var fault *manifest.ParseError
+			if !errors.As(err, &fault) || err.Error() != tc.want {
+				t.Errorf("%s\nwant %s\ngot  %v", tc.reason, tc.want, err)
+			}
+		})
+	}
+}
