@@ -30,6 +30,8 @@ type Options struct {
 	WithoutCRDs bool
 	// AuditLog is a file that receives one line for each request. Defaults to none.
 	AuditLog string
+	// ReadyFile is written, with what Info says, while the control plane is ready. Defaults to none.
+	ReadyFile string
 	// Waiting is called about once a second until the control plane is ready. Defaults to nothing.
 	Waiting func(elapsed time.Duration)
 }
@@ -55,6 +57,7 @@ func (o Options) arguments() []string {
 	add("rules-configmap", o.RulesConfigMap)
 	add("rule-set", strings.Join(o.RuleSets, ","))
 	add("audit-log", o.AuditLog)
+	add("ready-file", o.ReadyFile)
 	if o.WithoutCRDs {
 		args = append(args, "--without-crds")
 	}

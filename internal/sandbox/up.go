@@ -40,6 +40,24 @@ func (in Instances) Up(ctx context.Context, name string, opts Options) (Status, 
 	return status, true, err
 }
 
+// Attach returns opts for a control plane that Start runs for as long as this process lives, with the data of a name. It
+// shows under its name while it runs.
+func (in Instances) Attach(name string, opts Options) (Options, error) {
+	status, err := in.Status(name)
+	if err != nil && !errors.Is(err, ErrNotFound) {
+		return Options{}, err
+	}
+	if status.PID != 0 {
+		return Options{}, fmt.Errorf("sandbox %q runs already, as process %d: `wavetrain sandbox down %s` stops it", name, status.PID, name)
+	}
+	dir := in.dir(name)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return Options{}, err
+	}
+	opts.DataDir, opts.ReadyFile = dir, filepath.Join(dir, readyFile)
+	return opts, nil
+}
+
 // launch starts the process in a session of its own, so that it survives this one and its terminal, and waits until it
 // says that it is ready.
 func (in Instances) launch(ctx context.Context, name string, opts Options) error {
@@ -55,14 +73,14 @@ func (in Instances) launch(ctx context.Context, name string, opts Options) error
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}
-	opts.DataDir = dir
+	opts.DataDir, opts.ReadyFile = dir, filepath.Join(dir, readyFile)
 	log, err := os.OpenFile(filepath.Join(dir, startLog), os.O_CREATE|os.O_RDWR|os.O_TRUNC, 0o600)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = log.Close() }() // The process has its own; ours is only read.
 
-	cmd := exec.Command(binary, append(opts.arguments(), "--ready-file="+filepath.Join(dir, readyFile))...)
+	cmd := exec.Command(binary, opts.arguments()...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	cmd.Stderr = log
 	stdout, err := cmd.StdoutPipe()
