@@ -11,6 +11,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -18,6 +19,7 @@ import (
 
 	"github.com/wavetrain/wavetrain/sandbox/internal/controlplane"
 	"github.com/wavetrain/wavetrain/sandbox/internal/datadir"
+	"github.com/wavetrain/wavetrain/sandbox/internal/sim"
 	"github.com/wavetrain/wavetrain/sandbox/internal/version"
 )
 
@@ -138,7 +140,7 @@ func (f *flags) register(cmd *cobra.Command) {
 	fs.IntVar(&f.nodes, "nodes", 3, "number of simulated nodes")
 	fs.StringVar(&f.rules, "rules", "", "file of rules that direct the simulation, read again when it changes (default: rules.yaml in the data directory)")
 	fs.StringVar(&f.rulesConfigMap, "rules-configmap", "", "NAMESPACE/NAME of a ConfigMap with rules; they come before those of the file")
-	fs.StringSliceVar(&f.ruleSets, "rule-set", nil, "shipped rules to use, with their CRDs: external-secrets, cnpg")
+	fs.StringSliceVar(&f.ruleSets, "rule-set", nil, "shipped rules to use, with their CRDs: "+strings.Join(sim.RuleSetNames(), ", "))
 	fs.BoolVar(&f.withoutCRDs, "without-crds", false, "do not install the CRDs of the rule sets")
 	fs.StringVarP(&f.output, "output", "o", "text", "form of the line that says it is ready: text or json")
 	fs.BoolVar(&f.stopWithParent, "stop-with-parent", false, "stop when standard input ends, as it does when the process that holds it is gone; a line 'reload ID' there reads --rules again, and a line of JSON says when the rules are in force")
@@ -198,6 +200,11 @@ func (f *flags) options() (controlplane.Options, error) {
 	}
 	if f.nodes < 1 {
 		return none, fmt.Errorf("--nodes %d: use 1 or more", f.nodes)
+	}
+	for _, name := range f.ruleSets {
+		if !slices.Contains(sim.RuleSetNames(), name) {
+			return none, fmt.Errorf("--rule-set %q: there are %s", name, strings.Join(sim.RuleSetNames(), ", "))
+		}
 	}
 	var configMap types.NamespacedName
 	if f.rulesConfigMap != "" {

@@ -24,6 +24,7 @@ func TestUsageErrors(t *testing.T) {
 		"Output":        {reason: "Only two forms exist.", args: []string{"-o", "yaml"}, want: `--output "yaml": use text or json`},
 		"Port":          {reason: "It is no port.", args: []string{"--port", "70000"}, want: "--port 70000: use a number between 1 and 65535, or 0"},
 		"Nodes":         {reason: "Without a node no Pod runs.", args: []string{"--nodes", "0"}, want: "--nodes 0: use 1 or more"},
+		"RuleSet":       {reason: "A set that is not shipped cannot be used.", args: []string{"--rule-set", "cnpg,vault"}, want: `--rule-set "vault": there are cnpg, external-secrets`},
 		"ConfigMapName": {reason: "A ConfigMap lives in a namespace.", args: []string{"--rules-configmap", "rules"}, want: `--rules-configmap "rules": use NAMESPACE/NAME`},
 	}
 	for name, tc := range cases {
