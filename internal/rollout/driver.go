@@ -67,6 +67,8 @@ type Operation struct {
 	Limits *machine.Limits
 	// Force and NoValidation apply to every object.
 	Force, NoValidation bool
+	// Confirmed allows the prunes that need a confirmation.
+	Confirmed bool
 	// Propagation of prunes; defaults to foreground.
 	Propagation metav1.DeletionPropagation
 }

@@ -6,12 +6,12 @@ package rollout
 import (
 	"context"
 	"errors"
-	"fmt"
 	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/wavetrain/wavetrain/internal/cluster"
 	"github.com/wavetrain/wavetrain/internal/health"
 	"github.com/wavetrain/wavetrain/internal/manifest"
 	"github.com/wavetrain/wavetrain/internal/rollout/machine"
@@ -45,24 +45,37 @@ func (r *Run) execute(ctx context.Context, actions []machine.Action) {
 func (r *Run) perform(ctx context.Context, a machine.Action) (machine.Result, error) {
 	result := machine.Result{Action: a}
 	err := r.try(ctx, describe(a), func(ctx context.Context) error {
-		switch a.Kind {
-		case machine.Apply:
-			return r.apply(ctx, a, &result)
-		case machine.CreateHook:
-			return r.createHook(ctx, a, &result)
-		case machine.Delete:
-			return r.delete(ctx, a)
-		default:
-			return r.cluster.RemoveFinalizer(ctx, a.Key, manifest.HookFinalizer)
-		}
+		return r.arriving(a.Key, r.do(ctx, a, &result))
 	})
 	if errors.Is(err, errInterrupted) {
 		return result, err
 	}
 	if err != nil {
-		result.Err, result.Retry = oneLine(err), retryable(err)
+		result.Err, result.Retry = worded(err), retryable(err)
 	}
 	return result, nil
+}
+
+func (r *Run) do(ctx context.Context, a machine.Action, result *machine.Result) error {
+	switch a.Kind {
+	case machine.Apply:
+		return r.apply(ctx, a, result)
+	case machine.CreateHook:
+		return r.createHook(ctx, a, result)
+	case machine.Delete:
+		return r.delete(ctx, a)
+	default:
+		return r.cluster.RemoveFinalizer(ctx, a.Key, manifest.HookFinalizer)
+	}
+}
+
+// arriving makes the error of a kind that this plan defines a transient one: it
+// takes a moment until a new kind is served.
+func (r *Run) arriving(key manifest.Key, err error) error {
+	if err != nil && cluster.IsUnknownKind(err) && r.index.defines[key.GroupKind()] {
+		return errors.New(worded(err))
+	}
+	return err
 }
 
 func describe(a machine.Action) string {
@@ -78,8 +91,10 @@ func describe(a machine.Action) string {
 	}
 }
 
+// apply writes an object. Its kind is watched first, so that what becomes of the
+// object is seen from the beginning.
 func (r *Run) apply(ctx context.Context, a machine.Action, result *machine.Result) error {
-	if err := r.serve(ctx, a.Key); err != nil {
+	if err := r.cluster.Watch(ctx, a.Key.GroupKind()); err != nil {
 		return err
 	}
 	before, existed := r.cluster.Get(a.Key)
@@ -98,9 +113,9 @@ func (r *Run) apply(ctx context.Context, a machine.Action, result *machine.Resul
 	return nil
 }
 
-func (r *Run) applyOptions(obj *unstructured.Unstructured, dryRun bool) ApplyOptions {
+func (r *Run) applyOptions(obj *unstructured.Unstructured, dryRun bool) cluster.ApplyOptions {
 	options := manifest.SyncOptions(obj)
-	return ApplyOptions{
+	return cluster.ApplyOptions{
 		DryRun:       dryRun,
 		Force:        r.op.Force || options.Has("Force=true"),
 		NoValidation: r.op.NoValidation || options.Has("Validate=false"),
@@ -114,7 +129,7 @@ func (r *Run) accept(result *machine.Result, live *unstructured.Unstructured, ve
 }
 
 func (r *Run) createHook(ctx context.Context, a machine.Action, result *machine.Result) error {
-	if err := r.serve(ctx, a.Key); err != nil {
+	if err := r.cluster.Watch(ctx, a.Key.GroupKind()); err != nil {
 		return err
 	}
 	live, err := r.cluster.Create(ctx, a.Object, false)
@@ -139,23 +154,5 @@ func (r *Run) delete(ctx context.Context, a machine.Action) error {
 			return err
 		}
 	}
-	err := r.cluster.Delete(ctx, a.Key, DeleteOptions{UID: a.UID, Propagation: r.op.Propagation})
-	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
-		return nil
-	}
-	return err
-}
-
-// serve makes sure that the object's kind is served and watched before it is
-// written. A kind that this plan defines may take a moment to appear.
-func (r *Run) serve(ctx context.Context, key manifest.Key) error {
-	gk := key.GroupKind()
-	err := r.watched.ensure(ctx, r.cluster, gk)
-	if err == nil {
-		return nil
-	}
-	if _, known := r.cluster.Scope(gk); !known && !r.index.defines[gk] {
-		return permanent{fmt.Errorf("the cluster does not serve kind %s: %w", gk, err)}
-	}
-	return err
+	return r.cluster.Delete(ctx, a.Key, cluster.DeleteOptions{UID: a.UID, Propagation: r.op.Propagation})
 }

@@ -4,14 +4,13 @@
 package rollout
 
 import (
-	"context"
 	"slices"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/wavetrain/wavetrain/internal/cluster"
 	"github.com/wavetrain/wavetrain/internal/manifest"
 )
 
@@ -58,7 +57,7 @@ func (in *interest) adopt(uid types.UID) {
 }
 
 // concerns reports whether a change is of interest; its object joins the family.
-func (in *interest) concerns(c Change) bool {
+func (in *interest) concerns(c cluster.Change) bool {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	if !in.keys[c.Key] && !slices.ContainsFunc(c.Owners, func(uid types.UID) bool { return in.family[uid] }) {
@@ -69,7 +68,7 @@ func (in *interest) concerns(c Change) bool {
 }
 
 // changed is called by the cluster for every change.
-func (r *Run) changed(c Change) {
+func (r *Run) changed(c cluster.Change) {
 	if r.interest.concerns(c) {
 		r.nudge()
 	}
@@ -91,30 +90,4 @@ func descend(live Live, uid types.UID, visit func(*unstructured.Unstructured)) {
 		}
 	}
 	walk(uid, 1)
-}
-
-// watched are the kinds that this run has had watched.
-type watched struct {
-	mu    sync.Mutex
-	kinds map[schema.GroupKind]bool
-}
-
-// ensure has a kind watched.
-func (w *watched) ensure(ctx context.Context, cluster Kinds, gk schema.GroupKind) error {
-	w.mu.Lock()
-	done := w.kinds[gk]
-	w.mu.Unlock()
-	if done {
-		return nil
-	}
-	if err := cluster.Watch(ctx, gk); err != nil {
-		return err
-	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.kinds == nil {
-		w.kinds = map[schema.GroupKind]bool{}
-	}
-	w.kinds[gk] = true
-	return nil
 }

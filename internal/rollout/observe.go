@@ -7,23 +7,13 @@ import (
 	"context"
 	"slices"
 	"strings"
-	"sync"
-	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/wavetrain/wavetrain/internal/health"
 	"github.com/wavetrain/wavetrain/internal/manifest"
 	"github.com/wavetrain/wavetrain/internal/rollout/machine"
-)
-
-// explainAfter is how long a wait without a reason of its own lasts before the
-// API server is asked for the object's events; explainEvery how often.
-const (
-	explainAfter = 8 * time.Second
-	explainEvery = 15 * time.Second
 )
 
 // observer answers the machine's questions from the live cache.
@@ -32,8 +22,9 @@ func (r *Run) observer(ctx context.Context) machine.Observer {
 	return func(key manifest.Key) machine.Observation {
 		u := r.look(ctx, key)
 		o := machine.Observe(u, r.pods(u), classes)
-		if o.Blocked == "" && o.Exists && o.Health.Known && o.Health.Status != health.Healthy {
-			o.Blocked = r.hints.of(o.UID)
+		// A controller's own verdict says more than what can be seen around it.
+		if o.Exists && o.Health.Known && o.Health.Status == health.Progressing {
+			o.Blocked = r.hints.of(key)
 		}
 		return o
 	}
@@ -126,79 +117,4 @@ func (r *Run) classes() health.Context {
 		StorageClass: get("storage.k8s.io", "StorageClass"),
 		IngressClass: get("networking.k8s.io", "IngressClass"),
 	}
-}
-
-// hints are the latest warning events of objects that are waited for and do not
-// say themselves what is wrong.
-type hints struct {
-	mu    sync.Mutex
-	texts map[types.UID]string
-	asked time.Time
-}
-
-func (h *hints) of(uid types.UID) string {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.texts[uid]
-}
-
-// due reports whether events should be asked for now, else when.
-func (h *hints) due(since, now time.Time) (bool, time.Time) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	at := since.Add(explainAfter)
-	if next := h.asked.Add(explainEvery); next.After(at) {
-		at = next
-	}
-	if now.Before(at) {
-		return false, at
-	}
-	h.asked = now
-	return true, now.Add(explainEvery)
-}
-
-// explain asks for the events of the object that is waited for, once the wait
-// has lasted. It returns when it wants to be called again, zero if not.
-func (r *Run) explain(ctx context.Context) time.Time {
-	r.mu.Lock()
-	wait := r.record.Wait
-	r.mu.Unlock()
-	if wait == nil {
-		return time.Time{}
-	}
-	due, next := r.hints.due(wait.Since, r.driver.opts.Clock.Now())
-	if !due {
-		return next
-	}
-	u, ok := r.cluster.Get(wait.Object)
-	if !ok {
-		return next
-	}
-	text := r.warning(ctx, u)
-	r.hints.mu.Lock()
-	changed := r.hints.texts[u.GetUID()] != text
-	r.hints.texts = map[types.UID]string{u.GetUID(): text}
-	r.hints.mu.Unlock()
-	if changed {
-		r.nudge()
-	}
-	return next
-}
-
-// warning returns the latest warning of an object or of a controller below it.
-// Pods speak for themselves.
-func (r *Run) warning(ctx context.Context, u *unstructured.Unstructured) string {
-	objects := []*unstructured.Unstructured{u}
-	descend(r.cluster, u.GetUID(), func(child *unstructured.Unstructured) {
-		if !isPod(child) {
-			objects = append(objects, child)
-		}
-	})
-	for _, object := range slices.Backward(objects) {
-		texts, err := r.cluster.Warnings(ctx, manifest.KeyOf(object), object.GetUID())
-		if err == nil && len(texts) > 0 {
-			return texts[0]
-		}
-	}
-	return ""
 }

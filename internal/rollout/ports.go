@@ -7,11 +7,11 @@ import (
 	"context"
 	"errors"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/wavetrain/wavetrain/internal/cluster"
 	"github.com/wavetrain/wavetrain/internal/manifest"
 )
 
@@ -22,6 +22,8 @@ type Cluster interface {
 	Direct
 	Writer
 }
+
+var _ Cluster = (*cluster.Cluster)(nil)
 
 // Kinds tells which kinds the cluster serves and has them watched.
 type Kinds interface {
@@ -39,52 +41,30 @@ type Live interface {
 	// Children returns the objects that name uid as an owner.
 	Children(uid types.UID) []*unstructured.Unstructured
 	// Subscribe calls fn, which must not block, for every change.
-	Subscribe(fn func(Change)) (cancel func())
+	Subscribe(fn func(cluster.Change)) (cancel func())
 }
 
 // Direct asks the API server.
 type Direct interface {
 	// Fetch returns an object; the error is NotFound if it does not exist.
 	Fetch(ctx context.Context, key manifest.Key, version string) (*unstructured.Unstructured, error)
-	// Warnings returns the messages of an object's latest warning events, newest
-	// first, as "Reason: message".
-	Warnings(ctx context.Context, key manifest.Key, uid types.UID) ([]string, error)
+	// Blocked says in one line why an object does not get on, as far down as can be
+	// seen; empty if nothing is known to be wrong.
+	Blocked(ctx context.Context, key manifest.Key) string
 }
 
 // Writer changes objects.
 type Writer interface {
 	// Apply writes the desired state of an object.
-	Apply(ctx context.Context, obj *unstructured.Unstructured, o ApplyOptions) (*unstructured.Unstructured, error)
+	Apply(ctx context.Context, obj *unstructured.Unstructured, o cluster.ApplyOptions) (*unstructured.Unstructured, error)
 	// Create creates an object; the error is AlreadyExists if its name is taken.
 	Create(ctx context.Context, obj *unstructured.Unstructured, dryRun bool) (*unstructured.Unstructured, error)
-	// Delete deletes an object; that it does not exist is no error.
-	Delete(ctx context.Context, key manifest.Key, o DeleteOptions) error
+	// Delete deletes an object; that it does not exist, or that its name belongs to
+	// an object of another UID, is no error.
+	Delete(ctx context.Context, key manifest.Key, o cluster.DeleteOptions) error
 	// RemoveFinalizer takes a finalizer off; that the object does not exist is no
 	// error.
 	RemoveFinalizer(ctx context.Context, key manifest.Key, finalizer string) error
-}
-
-// Change is a change of a watched object.
-type Change struct {
-	Key    manifest.Key
-	UID    types.UID
-	Owners []types.UID
-}
-
-// ApplyOptions are options of an apply.
-type ApplyOptions struct {
-	DryRun bool
-	// Force deletes and recreates what cannot be changed.
-	Force bool
-	// NoValidation accepts unknown fields.
-	NoValidation bool
-}
-
-// DeleteOptions are options of a deletion.
-type DeleteOptions struct {
-	// UID is a precondition.
-	UID         types.UID
-	Propagation metav1.DeletionPropagation
 }
 
 // Store keeps the state of one application. A store remembers what it read and

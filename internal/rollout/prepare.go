@@ -8,35 +8,43 @@ import (
 	"errors"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/wavetrain/wavetrain/internal/cluster"
 )
 
 // prepare has the plan's kinds watched and, in an attempt that begins, checks
 // the plan before anything is written.
 func (r *Run) prepare(ctx context.Context) error {
-	unserved, err := r.watchKinds(ctx)
+	problem, err := r.check(ctx)
 	if err != nil {
 		return r.ended(ctx, err)
 	}
 	r.mu.Lock()
-	checked := r.record.Checked || r.record.Outcome != nil
-	r.mu.Unlock()
-	if checked {
-		return nil
-	}
-	problem := r.localProblems(unserved)
-	if problem == nil {
-		if problem, err = r.rehearse(ctx); err != nil {
-			return r.ended(ctx, err)
-		}
-	}
-	r.mu.Lock()
 	defer r.mu.Unlock()
-	if problem != nil {
+	switch {
+	case r.record.Outcome != nil:
+	case problem != nil:
 		r.machine.Reject(problem.message, problem.steps, problem.retry, r.driver.opts.Clock.Now())
-		return nil
+	default:
+		r.machine.Checked()
 	}
-	r.machine.Checked()
 	return nil
+}
+
+func (r *Run) check(ctx context.Context) (*problem, error) {
+	unserved, err := r.watchKinds(ctx)
+	switch {
+	case errors.Is(err, errInterrupted):
+		return nil, err
+	case err != nil:
+		return &problem{message: "the destination cannot be watched: " + worded(err), retry: true}, nil
+	case r.record.Checked || r.record.Outcome != nil:
+		return nil, nil
+	}
+	if p := r.localProblems(unserved); p != nil {
+		return p, nil
+	}
+	return r.rehearse(ctx)
 }
 
 // ended turns an interruption into an error only if the run was abandoned: a
@@ -61,24 +69,23 @@ type problem struct {
 // plan defines.
 func (r *Run) watchKinds(ctx context.Context) ([]schema.GroupKind, error) {
 	var unserved []schema.GroupKind
-	for _, gk := range r.index.kinds {
-		err := r.try(ctx, "watch "+gk.String(), func(ctx context.Context) error {
-			err := r.watched.ensure(ctx, r.cluster, gk)
-			if _, known := r.cluster.Scope(gk); err != nil && !known {
-				return permanent{err}
-			}
+	err := r.try(ctx, "watch the kinds of the plan", func(ctx context.Context) error {
+		err := r.cluster.Watch(ctx, r.index.kinds...)
+		unserved = nil
+		var failed *cluster.WatchError
+		if !errors.As(err, &failed) {
 			return err
-		})
-		if err == nil {
-			continue
 		}
-		if errors.Is(err, errInterrupted) {
-			return nil, err
+		for _, k := range failed.Kinds {
+			if !cluster.IsUnknownKind(k.Err) {
+				return err
+			}
+			if !r.index.defines[k.Kind] {
+				unserved = append(unserved, k.Kind)
+			}
 		}
-		if !r.index.defines[gk] {
-			unserved = append(unserved, gk)
-		}
-	}
+		return nil
+	})
 	r.settled()
-	return unserved, nil
+	return unserved, err
 }

@@ -88,7 +88,7 @@ func (r *Run) rehearse(ctx context.Context) (*problem, error) {
 			case errors.Is(err, errInterrupted):
 				interrupted = true
 			default:
-				steps[step.ID] = oneLine(err)
+				steps[step.ID] = worded(err)
 				retry = retry || retryable(err)
 			}
 		}()
@@ -137,8 +137,8 @@ func (r *Run) namespaces(ctx context.Context) (*problem, error) {
 		}
 		if err != nil {
 			return &problem{
-				message: fmt.Sprintf("the namespace failed to apply: %s: %s", step.Key.Short(), oneLine(err)),
-				steps:   map[string]string{step.ID: oneLine(err)},
+				message: fmt.Sprintf("the namespace failed to apply: %s: %s", step.Key.Short(), worded(err)),
+				steps:   map[string]string{step.ID: worded(err)},
 				retry:   retryable(err),
 			}, nil
 		}

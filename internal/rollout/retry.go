@@ -7,12 +7,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/wavetrain/wavetrain/internal/cluster"
 )
 
 const (
@@ -21,8 +22,8 @@ const (
 	// callTimeout bounds a single call, so that a server that accepts connections
 	// and never answers counts as one that cannot be reached.
 	callTimeout = 30 * time.Second
-	// settlingTime is how long a refusal is retried that ends by itself when the
-	// namespace has got its service account or is gone.
+	// settlingTime is how long writes into a namespace that is being deleted are
+	// tried again.
 	settlingTime = 30 * time.Second
 )
 
@@ -102,7 +103,7 @@ func (r *Run) interrupted() <-chan struct{} {
 func (r *Run) troubled(what string, err error, since time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.trouble = trouble{message: fmt.Sprintf("%s: %s; trying again", what, oneLine(err)), since: since}
+	r.trouble = trouble{message: fmt.Sprintf("%s: %s; trying again", what, worded(err)), since: since}
 }
 
 func (r *Run) settled() {
@@ -141,26 +142,11 @@ func final(err error, elapsed time.Duration) bool {
 	if p := (permanent{}); errors.As(err, &p) {
 		return true
 	}
-	if settling(err) {
+	if apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
+		// It ends by itself: the namespace will be gone and can be made anew.
 		return elapsed >= settlingTime
 	}
-	status := apierrors.APIStatus(nil)
-	if !errors.As(err, &status) {
-		return false
-	}
-	switch code := status.Status().Code; code {
-	case http.StatusRequestTimeout, http.StatusTooManyRequests, http.StatusConflict:
-		return apierrors.IsAlreadyExists(err) && elapsed >= settlingTime
-	default:
-		return code >= 400 && code < 500 && !apierrors.IsUnauthorized(err)
-	}
-}
-
-// settling reports whether a refusal ends by itself: a namespace that has no
-// default service account yet, or that is being deleted to be made anew.
-func settling(err error) bool {
-	return apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) ||
-		apierrors.IsForbidden(err) && strings.Contains(err.Error(), "error looking up service account")
+	return cluster.IsRejected(err)
 }
 
 // retryable reports whether a failed step may succeed on a timer: after transient
@@ -170,5 +156,13 @@ func retryable(err error) bool {
 	return !final(err, 0) || apierrors.IsForbidden(err)
 }
 
-// oneLine words an error in one line.
-func oneLine(err error) string { return strings.Join(strings.Fields(err.Error()), " ") }
+// worded gives an error in one line, without what its place already says: which
+// object, on which server.
+func worded(err error) string {
+	text := err.Error()
+	var e *cluster.Error
+	if errors.As(err, &e) && cluster.IsRejected(err) {
+		text = strings.TrimPrefix(text, e.Op+" "+e.Key.String()+" on "+e.Server+": ")
+	}
+	return strings.Join(strings.Fields(text), " ")
+}

@@ -31,7 +31,6 @@ type Run struct {
 	stop chan struct{}
 
 	interest interest
-	watched  watched
 	hints    hints
 
 	// mu guards what follows.
@@ -90,6 +89,9 @@ func (d *Driver) newRun(op Operation) *Run {
 		r.state.begin(r.record.Clone())
 	}
 	r.machine = machine.New(op.Plan, r.record, r.limits)
+	if op.Confirmed {
+		r.machine.Confirm()
+	}
 	return r
 }
 
@@ -123,6 +125,14 @@ func (r *Run) Terminate(message string) {
 // nothing left to write in its present group.
 func (r *Run) Supersede(message string) {
 	r.end(machine.Stop{Message: message, Superseded: true})
+}
+
+// Confirm allows the prunes that need a confirmation.
+func (r *Run) Confirm() {
+	r.mu.Lock()
+	r.machine.Confirm()
+	r.mu.Unlock()
+	r.nudge()
 }
 
 func (r *Run) end(s machine.Stop) {
@@ -176,6 +186,7 @@ func (r *Run) run(ctx context.Context) {
 	defer r.cancel()
 	unsubscribe := r.cluster.Subscribe(r.changed)
 	defer unsubscribe()
+	defer r.hints.running.Wait()
 
 	err := r.prepare(ctx)
 	if err == nil {

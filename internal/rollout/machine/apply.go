@@ -12,17 +12,27 @@ import (
 )
 
 // deletions issues the group's prunes and clears the names of its hooks. It
-// reports whether creations have to wait: for the calls to be made, or for an
-// old hook to be gone. Prunes are awaited by the gates only.
+// reports whether creations have to wait: for the calls to be made, for an old
+// hook to be gone, or for a person to confirm a prune, before which nothing of
+// the group is done. Prunes are awaited by the gates only.
 func (t *turn) deletions(g *group) bool {
 	hold := false
 	for _, task := range g.tasks {
+		if t.unconfirmed(task) {
+			t.await(task, confirmation, task.key, Observation{})
+			hold = true
+		}
+	}
+	if hold {
+		return true
+	}
+	for _, task := range g.tasks {
 		switch {
-		case task.step.Action == plan.SkipPrune:
+		case task.step.Action == plan.SkipPrune && !task.step.Confirm:
 			if t.record(task).State == Pending {
 				t.settle(task, Skipped, task.step.Reason)
 			}
-		case task.step.Action == plan.Prune:
+		case task.prunes():
 			hold = t.prune(task) || hold
 		case task.hook():
 			hold = t.clear(task) || hold

@@ -27,6 +27,10 @@ type Machine struct {
 	// is the number of groups whose start was told.
 	current, announced         int
 	started, failing, finished bool
+	// confirmed allows prunes that need a confirmation.
+	confirmed bool
+	// held are the objects that the last turn found waiting.
+	held []manifest.Key
 	// told is the wait that was told last.
 	told string
 	// news are events since the last decision.
@@ -165,6 +169,13 @@ func (m *Machine) Interest() []manifest.Key {
 	return slices.Compact(keys)
 }
 
+// Waiting returns the objects that the last decision found waiting, the most
+// telling first.
+func (m *Machine) Waiting() []manifest.Key { return m.held }
+
+// Confirm allows the prunes that need a confirmation.
+func (m *Machine) Confirm() { m.confirmed = true }
+
 // record returns the step's record; the zero record if there is none.
 func (m *Machine) record(t *task) *StepRecord {
 	if s := m.rec.Steps[t.step.ID]; s != nil {
@@ -192,6 +203,11 @@ func (t *task) hook() bool { return t.step.Action == plan.Hook }
 
 func (t *task) prunes() bool {
 	return t.step.Action == plan.Prune || t.step.Action == plan.SkipPrune
+}
+
+// unconfirmed reports whether the task's prune waits for a person.
+func (m *Machine) unconfirmed(t *task) bool {
+	return t.step.Action == plan.SkipPrune && t.step.Confirm && !m.confirmed && !m.record(t).State.Done()
 }
 
 // tell notes an event that happened in group g.

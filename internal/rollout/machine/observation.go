@@ -39,12 +39,12 @@ type Observation struct {
 	Progress string
 	// Busy says that work is under way (a Job's Pod runs): there is no limit.
 	Busy bool
-	// Blocked is why the object does not get on, in the words of the cluster:
-	// "Pod x: ImagePullBackOff: …".
-	Blocked string
-	// Stuck says that Blocked is of a class that rarely mends itself: image
-	// pull, crash loop, configuration error.
+	// Stuck says that a Pod below the object is held up by what rarely mends
+	// itself: image pull, crash loop, configuration error.
 	Stuck bool
+	// Blocked is why the object does not get on, in the words of the cluster:
+	// "container main: ImagePullBackOff: …".
+	Blocked string
 }
 
 // Processed is what an object says about its controller having seen it.

@@ -36,10 +36,10 @@ func Observe(u *unstructured.Unstructured, pods []*unstructured.Unstructured, ct
 	}
 	sum := fnv.New64a()
 	moving(sum, u)
-	o.Blocked, o.Stuck = podTrouble(pods)
 	for _, pod := range pods {
 		p := readPod(pod)
 		_, _ = sum.Write([]byte(p.progress()))
+		o.Stuck = o.Stuck || p.stuck()
 		o.Busy = o.Busy || u.GetKind() == "Job" && p.works()
 	}
 	o.Progress = strconv.FormatUint(sum.Sum64(), 36)

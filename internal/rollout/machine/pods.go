@@ -5,6 +5,7 @@ package machine
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -38,76 +39,29 @@ func (p pod) progress() string {
 
 // works reports whether the Pod is doing its work.
 func (p pod) works() bool {
-	text, _ := p.trouble()
-	return p.Status.Phase == corev1.PodRunning && p.DeletionTimestamp == nil && text == ""
+	return p.Status.Phase == corev1.PodRunning && p.DeletionTimestamp == nil && !p.stuck()
 }
 
-// podTrouble describes what keeps Pods from getting on: of several the one that
-// is least likely to mend itself, then the first by name.
-func podTrouble(pods []*unstructured.Unstructured) (text string, stuck bool) {
-	best := ""
-	for _, u := range pods {
-		p := readPod(u)
-		if p.DeletionTimestamp != nil || p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed {
-			continue
-		}
-		t, s := p.trouble()
-		if t == "" {
-			continue
-		}
-		if text == "" || s && !stuck || s == stuck && p.Name < best {
-			text, stuck, best = "Pod "+p.Name+": "+t, s, p.Name
-		}
+// stuck reports whether one of the Pod's containers is held up by what rarely
+// mends itself.
+func (p pod) stuck() bool {
+	if p.DeletionTimestamp != nil || p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed {
+		return false
 	}
-	return text, stuck
+	return slices.ContainsFunc(p.Status.InitContainerStatuses, stuck) || slices.ContainsFunc(p.Status.ContainerStatuses, stuck)
 }
 
-// trouble describes what keeps the Pod from getting on, in the cluster's words.
-func (p pod) trouble() (text string, stuck bool) {
-	for _, c := range p.Status.Conditions {
-		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse {
-			return sentence(c.Reason, c.Message), false
-		}
+// stuck reports whether a container cannot start or keeps ending with an error:
+// a crash loop runs for moments in between and counts then, too.
+func stuck(c corev1.ContainerStatus) bool {
+	if w := c.State.Waiting; w != nil {
+		return w.Reason != "" && w.Reason != "ContainerCreating" && w.Reason != "PodInitializing"
 	}
-	all := append(append([]corev1.ContainerStatus{}, p.Status.InitContainerStatuses...), p.Status.ContainerStatuses...)
-	for _, c := range all {
-		if text, stuck := containerTrouble(c); text != "" {
-			return "container " + c.Name + ": " + text, stuck
-		}
-	}
-	if p.Status.Phase != corev1.PodRunning || p.Spec.RestartPolicy != corev1.RestartPolicyAlways {
-		return "", false
-	}
-	for _, c := range p.Status.ContainerStatuses {
-		if c.State.Running != nil && !c.Ready {
-			return "container " + c.Name + " is running but not ready", false
-		}
-	}
-	return "", false
+	last := c.LastTerminationState.Terminated
+	return c.State.Running != nil && !c.Ready && last != nil && last.ExitCode != 0
 }
 
-// containerTrouble describes a container that cannot start or keeps ending.
-func containerTrouble(c corev1.ContainerStatus) (text string, stuck bool) {
-	last := ""
-	if t := c.LastTerminationState.Terminated; t != nil && t.ExitCode != 0 {
-		last = fmt.Sprintf("last exit code %d", t.ExitCode)
-	}
-	w := c.State.Waiting
-	switch {
-	case w == nil && c.State.Running != nil && !c.Ready && c.RestartCount > 0 && last != "":
-		return "restarted, " + last, true
-	case w == nil, w.Reason == "ContainerCreating", w.Reason == "PodInitializing", w.Reason == "":
-		return "", false
-	case w.Reason == "CrashLoopBackOff":
-		return sentence(w.Reason, last), true
-	}
-	text = sentence(w.Reason, w.Message)
-	if strings.Contains(w.Reason, "Image") && c.Image != "" && !strings.Contains(text, c.Image) {
-		text += " (image " + c.Image + ")"
-	}
-	return text, true
-}
-
+// sentence joins a reason and its message.
 func sentence(reason, message string) string {
 	switch {
 	case message == "" || message == reason:

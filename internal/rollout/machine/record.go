@@ -144,8 +144,8 @@ func (s State) written() bool {
 type StepRecord struct {
 	State State        `json:"state"`
 	Key   manifest.Key `json:"key"`
-	Hook  bool         `json:"hook,omitempty"`
-	// Untracked says that the object belongs to nobody's inventory.
+	// Hook and Untracked objects are in nobody's inventory.
+	Hook      bool `json:"hook,omitempty"`
 	Untracked bool `json:"untracked,omitempty"`
 	// UID, ResourceVersion and Generation are what our own write returned.
 	UID             types.UID `json:"uid,omitempty"`

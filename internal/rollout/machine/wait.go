@@ -83,6 +83,7 @@ type waitKind int
 const (
 	forEffect waitKind = iota
 	completion
+	confirmation
 	healthy
 	deletion
 )
@@ -93,6 +94,8 @@ func (k waitKind) String() string {
 		return "effect of"
 	case completion:
 		return "completion of hook"
+	case confirmation:
+		return "pruning confirmation of"
 	case healthy:
 		return "healthy state of"
 	default:
@@ -126,11 +129,15 @@ func (t *turn) await(task *task, kind waitKind, object manifest.Key, o Observati
 // settleWait turns the turn's waits into the record's one, and tells it when it
 // is another than before.
 func (t *turn) settleWait() {
+	t.held = nil
 	if len(t.out.Actions) > 0 || len(t.waits) == 0 || t.rec.Outcome != nil {
 		t.rec.Wait = nil
 		return
 	}
 	w := t.telling()
+	for _, other := range t.waits {
+		t.held = append(t.held, other.object)
+	}
 	if t.rec.Wait != nil && t.rec.Wait.Message() == w.Message() {
 		return
 	}

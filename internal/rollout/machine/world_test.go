@@ -10,8 +10,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/wavetrain/wavetrain/internal/cluster"
 	"github.com/wavetrain/wavetrain/internal/health"
-	"github.com/wavetrain/wavetrain/internal/rollout"
 	"github.com/wavetrain/wavetrain/internal/rollout/machine"
 )
 
@@ -20,7 +20,7 @@ func (w *world) write(a machine.Action, r *machine.Result) error {
 	var live *unstructured.Unstructured
 	var err error
 	if a.Kind == machine.Apply {
-		live, err = w.cluster.Apply(context.Background(), a.Object, rollout.ApplyOptions{})
+		live, err = w.cluster.Apply(context.Background(), a.Object, cluster.ApplyOptions{})
 	} else {
 		live, err = w.cluster.Create(context.Background(), a.Object, false)
 		if apierrors.IsAlreadyExists(err) {
@@ -34,6 +34,6 @@ func (w *world) write(a machine.Action, r *machine.Result) error {
 	return nil
 }
 
-func deleteOptions(a machine.Action) rollout.DeleteOptions {
-	return rollout.DeleteOptions{UID: a.UID, Propagation: metav1.DeletePropagationForeground}
+func deleteOptions(a machine.Action) cluster.DeleteOptions {
+	return cluster.DeleteOptions{UID: a.UID, Propagation: metav1.DeletePropagationForeground}
 }

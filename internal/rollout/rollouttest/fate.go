@@ -29,9 +29,8 @@ const Guard = "rollouttest.wavetrain.dev/guard"
 type Fate struct {
 	// After is how long its controller takes; Bad ends in failure, Never does not
 	// end, Reject makes the API server refuse the object.
-	After      time.Duration
-	Bad, Never bool
-	Reject     string
+	After              time.Duration
+	Bad, Never, Reject bool
 }
 
 func fateOf(u *unstructured.Unstructured) Fate {
@@ -40,11 +39,7 @@ func fateOf(u *unstructured.Unstructured) Fate {
 	if err != nil {
 		d = 0
 	}
-	f := Fate{After: d, Bad: word == "bad", Never: word == "never"}
-	if word == "reject" {
-		f.Reject = "refused"
-	}
-	return f
+	return Fate{After: d, Bad: word == "bad", Never: word == "never", Reject: word == "reject"}
 }
 
 // control schedules what the object's controller does for its generation. The

@@ -5,6 +5,7 @@ package rollouttest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"reflect"
 	"slices"
@@ -18,7 +19,10 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"github.com/wavetrain/wavetrain/internal/cluster"
 	"github.com/wavetrain/wavetrain/internal/manifest"
 	"github.com/wavetrain/wavetrain/internal/rollout"
 )
@@ -31,7 +35,7 @@ type Memory struct {
 	uids    int64
 	objects map[manifest.Key]*unstructured.Unstructured
 	queue   []scheduled
-	watches map[int]func(rollout.Change)
+	watches map[int]func(cluster.Change)
 	watch   int
 	faults  []Fault
 	// Writes are all calls that changed something, in order.
@@ -65,7 +69,7 @@ func NewMemory(now time.Time) *Memory {
 	return &Memory{
 		now:     now,
 		objects: map[manifest.Key]*unstructured.Unstructured{},
-		watches: map[int]func(rollout.Change){},
+		watches: map[int]func(cluster.Change){},
 	}
 }
 
@@ -176,7 +180,7 @@ func ownedBy(u *unstructured.Unstructured, uid types.UID) bool {
 }
 
 // Subscribe implements rollout.Live.
-func (m *Memory) Subscribe(fn func(rollout.Change)) (cancel func()) {
+func (m *Memory) Subscribe(fn func(cluster.Change)) (cancel func()) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.watch++
@@ -215,10 +219,15 @@ func (m *Memory) scope(gk schema.GroupKind) (namespaced, known bool) {
 
 // Watch implements rollout.Kinds.
 func (m *Memory) Watch(_ context.Context, gks ...schema.GroupKind) error {
+	failed := &cluster.WatchError{}
 	for _, gk := range gks {
 		if _, known := m.Scope(gk); !known {
-			return fmt.Errorf("no kind %s", gk)
+			err := &cluster.UnknownKindError{GVK: gk.WithVersion(""), Server: server}
+			failed.Kinds = append(failed.Kinds, cluster.KindError{Kind: gk, Err: err})
 		}
+	}
+	if len(failed.Kinds) > 0 {
+		return failed
 	}
 	return nil
 }
@@ -228,16 +237,14 @@ func (m *Memory) Fetch(_ context.Context, key manifest.Key, _ string) (*unstruct
 	if u, ok := m.Get(key); ok {
 		return u, nil
 	}
-	return nil, apierrors.NewNotFound(resource(key), key.Name)
+	return nil, problem("read", key, cluster.Rejected, apierrors.NewNotFound(resource(key), key.Name))
 }
 
-// Warnings implements rollout.Direct; nothing here writes events.
-func (m *Memory) Warnings(context.Context, manifest.Key, types.UID) ([]string, error) {
-	return nil, nil
-}
+// Blocked implements rollout.Direct: nothing is known here.
+func (m *Memory) Blocked(context.Context, manifest.Key) string { return "" }
 
 // Apply implements rollout.Writer.
-func (m *Memory) Apply(_ context.Context, obj *unstructured.Unstructured, o rollout.ApplyOptions) (*unstructured.Unstructured, error) {
+func (m *Memory) Apply(_ context.Context, obj *unstructured.Unstructured, o cluster.ApplyOptions) (*unstructured.Unstructured, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	key := manifest.KeyOf(obj)
@@ -285,7 +292,7 @@ func (m *Memory) Create(_ context.Context, obj *unstructured.Unstructured, dryRu
 	key := manifest.KeyOf(obj)
 	err := m.admit("create", obj)
 	if _, taken := m.objects[key]; err == nil && taken {
-		err = apierrors.NewAlreadyExists(resource(key), key.Name)
+		err = problem("create", key, cluster.Conflict, apierrors.NewAlreadyExists(resource(key), key.Name))
 	}
 	if dryRun {
 		return obj, err
@@ -298,18 +305,15 @@ func (m *Memory) Create(_ context.Context, obj *unstructured.Unstructured, dryRu
 }
 
 // Delete implements rollout.Writer.
-func (m *Memory) Delete(_ context.Context, key manifest.Key, o rollout.DeleteOptions) error {
+func (m *Memory) Delete(_ context.Context, key manifest.Key, o cluster.DeleteOptions) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if err := m.fail("delete", key); err != nil {
 		return err
 	}
 	u := m.objects[key]
-	if u == nil {
+	if u == nil || o.UID != "" && o.UID != u.GetUID() {
 		return nil
-	}
-	if o.UID != "" && o.UID != u.GetUID() {
-		return apierrors.NewConflict(resource(key), key.Name, fmt.Errorf("the UID in the precondition is %s, the object's is %s", o.UID, u.GetUID()))
 	}
 	m.writes = append(m.writes, Write{Verb: "delete", Key: key})
 	m.remove(u)
@@ -348,15 +352,26 @@ func (m *Memory) admit(verb string, obj *unstructured.Unstructured) error {
 		return err
 	}
 	if _, known := m.scope(key.GroupKind()); !known {
-		return apierrors.NewGenericServerResponse(404, verb, resource(key), key.Name, "the server could not find the requested resource", 0, true)
+		return &cluster.UnknownKindError{GVK: obj.GroupVersionKind(), Server: server}
 	}
 	if key.Namespace != "" && m.objects[manifest.Key{Kind: "Namespace", Name: key.Namespace}] == nil {
-		return apierrors.NewNotFound(schema.GroupResource{Resource: "namespaces"}, key.Namespace)
+		return problem(verb, key, cluster.Rejected, apierrors.NewNotFound(schema.GroupResource{Resource: "namespaces"}, key.Namespace))
 	}
-	if f := fateOf(obj); f.Reject != "" {
-		return apierrors.NewInvalid(key.GroupKind(), key.Name, nil)
+	if errs := validation.IsDNS1123Subdomain(key.Name); len(errs) > 0 {
+		return problem(verb, key, cluster.Rejected, apierrors.NewInvalid(key.GroupKind(), key.Name,
+			field.ErrorList{field.Invalid(field.NewPath("metadata", "name"), key.Name, errs[0])}))
+	}
+	if fateOf(obj).Reject {
+		return problem(verb, key, cluster.Rejected, apierrors.NewForbidden(resource(key), key.Name, errors.New("refused by fate")))
 	}
 	return nil
+}
+
+// server is how errors name this cluster.
+const server = "memory"
+
+func problem(op string, key manifest.Key, reason cluster.Reason, err error) error {
+	return &cluster.Error{Op: op, Key: key, Server: server, Reason: reason, Err: err}
 }
 
 func (m *Memory) fail(verb string, key manifest.Key) error {
@@ -421,7 +436,7 @@ func (m *Memory) drop(u *unstructured.Unstructured) {
 }
 
 func (m *Memory) tell(u *unstructured.Unstructured) {
-	c := rollout.Change{Key: manifest.KeyOf(u), UID: u.GetUID()}
+	c := cluster.Change{Key: manifest.KeyOf(u), UID: u.GetUID()}
 	for _, r := range u.GetOwnerReferences() {
 		c.Owners = append(c.Owners, r.UID)
 	}

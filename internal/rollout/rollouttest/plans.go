@@ -33,10 +33,33 @@ func Object(kind, name, fate string) *unstructured.Unstructured {
 	if fate != "" {
 		u.SetAnnotations(map[string]string{AnnotationFate: fate})
 	}
-	if kind == "Deployment" {
-		u.Object["spec"] = map[string]any{"replicas": int64(1)}
+	if spec := specOf(kind, name); spec != nil {
+		u.Object["spec"] = spec
 	}
 	return u
+}
+
+// specOf returns a spec that an API server accepts.
+func specOf(kind, name string) map[string]any {
+	labels := map[string]any{"app": name}
+	pod := func(restart string) map[string]any {
+		return map[string]any{
+			"metadata": map[string]any{"labels": labels},
+			"spec": map[string]any{
+				"restartPolicy": restart,
+				"containers":    []any{map[string]any{"name": "main", "image": "registry.example.test/" + name + ":1"}},
+			},
+		}
+	}
+	switch kind {
+	case "Deployment":
+		return map[string]any{
+			"replicas": int64(1), "selector": map[string]any{"matchLabels": labels}, "template": pod("Always"),
+		}
+	case "Job":
+		return map[string]any{"backoffLimit": int64(0), "template": pod("Never")}
+	}
+	return nil
 }
 
 // Group returns a group of a plan with its steps.
