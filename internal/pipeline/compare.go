@@ -1,0 +1,281 @@
+// Copyright The Wavetrain Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package pipeline
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/wavetrain/wavetrain/api/v1alpha1"
+	"github.com/wavetrain/wavetrain/internal/cluster"
+	"github.com/wavetrain/wavetrain/internal/diff"
+	"github.com/wavetrain/wavetrain/internal/inventory"
+	"github.com/wavetrain/wavetrain/internal/manifest"
+	"github.com/wavetrain/wavetrain/internal/plan"
+)
+
+// dryRuns bounds how many server-side dry runs one comparison makes at once.
+const dryRuns = 8
+
+// Destination is what a comparison reads of a cluster.
+type Destination interface {
+	// Watch has kinds watched; kinds that are not served are an error, the
+	// others are watched all the same.
+	Watch(ctx context.Context, kinds ...schema.GroupKind) error
+	Scope(schema.GroupKind) (namespaced, known bool)
+	Get(manifest.Key) (*unstructured.Unstructured, bool)
+	// GetOwned is Get with the entries that say which manager owns which field.
+	GetOwned(manifest.Key) (*unstructured.Unstructured, []metav1.ManagedFieldsEntry, bool)
+	Tracked(app string) []*unstructured.Unstructured
+	Apply(ctx context.Context, obj *unstructured.Unstructured, opts cluster.ApplyOptions) (*unstructured.Unstructured, error)
+}
+
+// Subject is what a comparison is about.
+type Subject struct {
+	// App is the instance name.
+	App string
+	// Server and Namespace are the destination.
+	Server, Namespace string
+	Desired           *Desired
+	Options           plan.Options
+	Ignore            []v1alpha1.ResourceIgnoreDifferences
+	// Inventory lists objects that earlier releases wrote.
+	Inventory []inventory.Entry
+}
+
+// Verdict is the comparison of one rendered object with the live one.
+type Verdict struct {
+	// Live is nil when the object does not exist.
+	Live *unstructured.Unstructured
+	// Changes are the fields that differ; empty for an object in sync.
+	Changes []diff.Change
+	// Rejected is what the API server said when it was asked what applying the
+	// object would do; such an object is out of sync.
+	Rejected string
+}
+
+// InSync tells whether nothing has to be done for the object.
+func (v Verdict) InSync() bool {
+	return v.Live != nil && len(v.Changes) == 0 && v.Rejected == ""
+}
+
+// Comparison is the state of an application: what is desired, what is there, and
+// the plan that leads from one to the other.
+type Comparison struct {
+	Plan *plan.Plan
+	// Verdicts by key, for ordinary objects.
+	Verdicts map[manifest.Key]Verdict
+	// Live holds the live objects of the rendered set, hooks included.
+	Live map[manifest.Key]*unstructured.Unstructured
+	// Superfluous are objects of the application that are no longer rendered.
+	Superfluous []inventory.Candidate
+}
+
+// Comparer compares applications with their destination and remembers, per
+// object, the verdict on a state it has seen.
+type Comparer struct {
+	mu   sync.Mutex
+	seen map[string]map[manifest.Key]remark
+}
+
+// remark is a verdict and the state that it was about.
+type remark struct {
+	render, uid, version string
+	verdict              Verdict
+}
+
+// NewComparer makes a Comparer.
+func NewComparer() *Comparer {
+	return &Comparer{seen: map[string]map[manifest.Key]remark{}}
+}
+
+// Forget drops what is remembered of an application.
+func (c *Comparer) Forget(app string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.seen, app)
+}
+
+// Compare reads the live state and makes the plan. It only fails when the
+// cluster cannot be read.
+func (c *Comparer) Compare(ctx context.Context, dest Destination, s Subject) (*Comparison, error) {
+	if err := watchKinds(ctx, dest, s); err != nil {
+		return nil, err
+	}
+	in := plan.Input{
+		App: s.App, Namespace: s.Namespace, Server: s.Server, Revisions: s.Desired.Revisions,
+		Objects: s.Desired.Objects, Scope: dest.Scope, Options: s.Options,
+	}
+	// The first plan only serves to know every object by its final key and form.
+	whole := in
+	whole.Options.Only, whole.Options.OutOfSyncOnly, whole.Options.SkipHooks = nil, false, false
+	draft := plan.Build(whole)
+	result := &Comparison{Verdicts: map[manifest.Key]Verdict{}, Live: map[manifest.Key]*unstructured.Unstructured{}}
+	if err := c.judge(ctx, dest, s, draft, result); err != nil {
+		return nil, err
+	}
+	in.Live = map[manifest.Key]plan.Live{}
+	for key, live := range result.Live {
+		in.Live[key] = plan.Live{Object: manifest.Object{Unstructured: live}, InSync: result.Verdicts[key].InSync()}
+	}
+	if ns := (manifest.Key{Kind: "Namespace", Name: s.Namespace}); s.Options.CreateNamespace {
+		if live, ok := dest.Get(ns); ok {
+			in.Live[ns] = plan.Live{Object: manifest.Object{Unstructured: live}}
+		}
+	}
+	result.Superfluous = superfluous(dest, s, draft)
+	for _, candidate := range result.Superfluous {
+		in.Prune = append(in.Prune, plan.Live{Object: manifest.Object{Unstructured: candidate.Object}})
+	}
+	result.Plan = plan.Build(in)
+	return result, nil
+}
+
+// watchKinds has every kind watched that is needed to know the live state: those
+// rendered, those of the inventory and Namespaces.
+func watchKinds(ctx context.Context, dest Destination, s Subject) error {
+	kinds := []schema.GroupKind{{Kind: "Namespace"}}
+	add := func(gk schema.GroupKind) {
+		if _, served := dest.Scope(gk); served && !slices.Contains(kinds, gk) {
+			kinds = append(kinds, gk)
+		}
+	}
+	for _, obj := range s.Desired.Objects {
+		add(obj.GroupVersionKind().GroupKind())
+	}
+	for _, entry := range s.Inventory {
+		add(entry.Key.GroupKind())
+	}
+	if err := dest.Watch(ctx, kinds...); err != nil {
+		return fmt.Errorf("watch %s: %w", s.Server, err)
+	}
+	return nil
+}
+
+// judge fills in the verdicts: from memory where an object's state has been seen,
+// by comparing the others side by side.
+func (c *Comparer) judge(ctx context.Context, dest Destination, s Subject, draft *plan.Plan, result *Comparison) error {
+	known, next := c.known(s.App), map[manifest.Key]remark{}
+	var open []manifest.Key
+	desired := map[manifest.Key]*unstructured.Unstructured{}
+	for _, step := range named(draft) {
+		live, exists := dest.Get(step.Key)
+		if exists {
+			result.Live[step.Key] = live
+		}
+		switch {
+		case step.Action == plan.Hook:
+			continue
+		case !exists:
+			result.Verdicts[step.Key] = Verdict{}
+			continue
+		}
+		r := remark{render: s.Desired.Digest, uid: string(live.GetUID()), version: live.GetResourceVersion()}
+		if before, ok := known[step.Key]; ok && before.render == r.render && before.uid == r.uid && before.version == r.version {
+			result.Verdicts[step.Key], next[step.Key] = before.verdict, before
+			continue
+		}
+		next[step.Key] = r
+		desired[step.Key] = step.Object.Unstructured
+		open = append(open, step.Key)
+	}
+	verdicts := make([]Verdict, len(open))
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(dryRuns)
+	for i, key := range open {
+		group.Go(func() (err error) {
+			verdicts[i], err = verdictOn(ctx, dest, s, key, desired[key])
+			return err
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	for i, key := range open {
+		r := next[key]
+		r.verdict = verdicts[i]
+		result.Verdicts[key], next[key] = verdicts[i], r
+	}
+	c.remember(s.App, next)
+	return nil
+}
+
+// named returns the steps of a plan that concern an object with a known name.
+func named(p *plan.Plan) []plan.Step {
+	var steps []plan.Step
+	for _, g := range p.Groups {
+		for _, step := range g.Steps {
+			if step.Object != nil && step.Key.Name != "" {
+				steps = append(steps, step)
+			}
+		}
+	}
+	return steps
+}
+
+// verdictOn compares locally, and asks the API server about what that leaves
+// undecided.
+func verdictOn(ctx context.Context, dest Destination, s Subject, key manifest.Key, desired *unstructured.Unstructured) (Verdict, error) {
+	live, owners, exists := dest.GetOwned(key)
+	if !exists {
+		return Verdict{}, nil
+	}
+	opts := diff.Options{Ignore: s.Ignore, ManagedFields: owners}
+	if diff.Equalish(desired, live, opts) {
+		return Verdict{Live: live}, nil
+	}
+	predicted, err := dest.Apply(ctx, desired, cluster.ApplyOptions{DryRun: true})
+	switch {
+	case err == nil:
+		return Verdict{Live: live, Changes: diff.Compare(desired, live, predicted, opts)}, nil
+	case ctx.Err() != nil:
+		return Verdict{}, context.Cause(ctx)
+	case cluster.IsUnreachable(err):
+		return Verdict{}, err
+	}
+	return Verdict{Live: live, Rejected: err.Error()}, nil
+}
+
+func superfluous(dest Destination, s Subject, draft *plan.Plan) []inventory.Candidate {
+	in := inventory.Input{App: s.App, Record: s.Inventory, Live: dest.Tracked(s.App), Namespaced: dest.Scope}
+	for _, groups := range [][]plan.Group{draft.Groups, draft.OnDeletion} {
+		for _, g := range groups {
+			for _, step := range g.Steps {
+				in.Rendered = append(in.Rendered, step.Key)
+			}
+		}
+	}
+	for _, note := range draft.Ignored {
+		in.Rendered = append(in.Rendered, note.Key)
+	}
+	for _, entry := range s.Inventory {
+		if live, ok := dest.Get(entry.Key); ok {
+			in.Live = append(in.Live, live)
+		}
+	}
+	return inventory.Prunable(in)
+}
+
+func (c *Comparer) known(app string) map[manifest.Key]remark {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.seen[app]
+}
+
+func (c *Comparer) remember(app string, verdicts map[manifest.Key]remark) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.seen[app] = verdicts
+}
+
+// ErrNoSources is returned for an Application without any source.
+var ErrNoSources = errors.New("spec has neither source nor sources: give one with repoURL and path")
