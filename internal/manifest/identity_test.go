@@ -91,8 +91,17 @@ func TestDigest(t *testing.T) {
 // Two values that print alike but differ in structure have different digests.
 func TestDigestTellsStructuresApart(t *testing.T) {
 	values := []any{
-		nil, "", "1", int64(1), true, "true", []any{}, map[string]any{}, []any{nil}, []any{"a", "b"}, []any{"ab"},
-		[]any{[]any{"a"}, "b"}, map[string]any{"a": "b"}, map[string]any{"a": nil}, []any{map[string]any{"a": "b"}}, 1.5,
+		nil, "", "1", int64(1), true, "true",
+		[]any{},
+		map[string]any{},
+		[]any{nil},
+		[]any{"a", "b"},
+		[]any{"ab"},
+		[]any{[]any{"a"}, "b"},
+		map[string]any{"a": "b"},
+		map[string]any{"a": nil},
+		[]any{map[string]any{"a": "b"}},
+		1.5,
 	}
 	seen := map[string]any{}
 	for _, v := range values {

@@ -78,9 +78,9 @@ func Observe(o Observation) State {
 	s := State{self: o.Self}
 	seen := map[manifest.Key]bool{}
 	for _, g := range o.Plan.Groups {
-		s.addSteps(o, g.Steps, seen)
+		o.addSteps(&s, g.Steps, seen)
 	}
-	s.addSteps(o, o.Plan.InSync, seen)
+	o.addSteps(&s, o.Plan.InSync, seen)
 	for _, c := range o.Superfluous {
 		if seen[c.Key] {
 			continue
@@ -94,8 +94,8 @@ func Observe(o Observation) State {
 	return s
 }
 
-// addSteps adds what steps of the plan bring about or have left behind.
-func (s *State) addSteps(o Observation, steps []plan.Step, seen map[manifest.Key]bool) {
+// addSteps adds to s what steps of the plan bring about or have left behind.
+func (o Observation) addSteps(s *State, steps []plan.Step, seen map[manifest.Key]bool) {
 	for i := range steps {
 		step := &steps[i]
 		if step.Untracked {
