@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/util/connrotation"
 	"k8s.io/utils/clock"
 )
 
@@ -38,7 +39,7 @@ type Options struct {
 type Cluster struct {
 	server  string
 	clock   clock.Clock
-	http    *http.Client
+	dialer  *connrotation.Dialer
 	dynamic dynamic.Interface
 	meta    metadata.Interface
 	catalog *catalog
@@ -73,9 +74,13 @@ func New(cfg *rest.Config, opts Options) (*Cluster, error) {
 	cfg.QPS = -1
 	cfg.UserAgent = opts.UserAgent
 	cfg.WarningHandlerWithContext = rest.NoWarnings{}
-	if cfg.Dial == nil {
-		cfg.Dial = (&net.Dialer{Timeout: dialTimeout, KeepAlive: 30 * time.Second}).DialContext
+	dial := cfg.Dial
+	if dial == nil {
+		dial = (&net.Dialer{Timeout: dialTimeout, KeepAlive: 30 * time.Second}).DialContext
 	}
+	dialer := connrotation.NewDialer(dial)
+	cfg.Dial = dialer.DialContext
+	cfg.Wrap(func(rt http.RoundTripper) http.RoundTripper { return honest{rt} })
 	client, err := rest.HTTPClientFor(cfg)
 	if err != nil {
 		return nil, fmt.Errorf("connect to %s: %w", cfg.Host, err)
@@ -83,7 +88,7 @@ func New(cfg *rest.Config, opts Options) (*Cluster, error) {
 	c := &Cluster{
 		server:  cfg.Host,
 		clock:   opts.Clock,
-		http:    client,
+		dialer:  dialer,
 		started: make(chan struct{}),
 		watches: map[schema.GroupKind]*kindWatch{},
 		wanted:  map[schema.GroupKind]bool{},
@@ -126,14 +131,14 @@ func (c *Cluster) Start(ctx context.Context) error {
 		<-w.done
 	}
 	c.running.Wait()
-	c.http.CloseIdleConnections()
+	c.dialer.CloseAll()
 	return nil
 }
 
 // Close ends everything the cluster does; for callers that never call Start.
 func (c *Cluster) Close() {
 	c.close()
-	c.http.CloseIdleConnections()
+	c.dialer.CloseAll()
 }
 
 // Resource is how a kind is served.
