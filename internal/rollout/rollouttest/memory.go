@@ -6,7 +6,6 @@ package rollouttest
 import (
 	"context"
 	"errors"
-	"fmt"
 	"reflect"
 	"slices"
 	"strconv"
