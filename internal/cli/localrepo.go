@@ -1,0 +1,121 @@
+// Copyright The Wavetrain Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/wavetrain/wavetrain/internal/config"
+)
+
+// localRepo is a repository's work tree on this machine, read through a file
+// system that cannot leave it and that remembers what was read.
+type localRepo struct {
+	dir    string
+	config config.Config
+	files  *recordingFS
+}
+
+// openLocalRepo opens the repository around start: the nearest directory with a
+// .wavetrain.yaml, else the top level of the Git work tree, else start itself.
+func openLocalRepo(start string) (*localRepo, error) {
+	dir, err := repositoryRoot(start)
+	if err != nil {
+		return nil, err
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, fmt.Errorf("open repository: %w", err)
+	}
+	r := &localRepo{dir: dir, files: &recordingFS{FS: root.FS(), read: map[string]string{}}}
+	data, err := r.files.ReadFile(config.FileName)
+	if errors.Is(err, fs.ErrNotExist) {
+		return r, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	if r.config, err = config.Parse(filepath.Join(dir, config.FileName), data); err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+func repositoryRoot(start string) (string, error) {
+	start, err := filepath.Abs(start)
+	if err != nil {
+		return "", err
+	}
+	if start, err = filepath.EvalSymlinks(start); err != nil {
+		return "", err
+	}
+	gitTop := ""
+	for dir := start; ; dir = filepath.Dir(dir) {
+		if _, err := os.Stat(filepath.Join(dir, config.FileName)); err == nil {
+			return dir, nil
+		}
+		if _, err := os.Stat(filepath.Join(dir, ".git")); err == nil && gitTop == "" {
+			gitTop = dir
+		}
+		if gitTop != "" || dir == filepath.Dir(dir) {
+			break
+		}
+	}
+	if gitTop != "" {
+		return gitTop, nil
+	}
+	return start, nil
+}
+
+// rel is a path of the machine as a path of the repository.
+func (r *localRepo) rel(name string) (string, error) {
+	abs, err := filepath.Abs(name)
+	if err != nil {
+		return "", err
+	}
+	if abs, err = filepath.EvalSymlinks(abs); err != nil {
+		return "", err
+	}
+	rel, err := filepath.Rel(r.dir, abs)
+	if err != nil || rel == ".." || strings.HasPrefix(rel, ".."+string(filepath.Separator)) {
+		return "", fmt.Errorf("%s is outside the repository %s", name, r.dir)
+	}
+	return filepath.ToSlash(rel), nil
+}
+
+// has reports whether a source's URL means this repository. Without a URL in
+// .wavetrain.yaml every URL does.
+func (r *localRepo) has(url string) bool {
+	return r.config.Repository == "" || sameRepository(r.config.Repository, url)
+}
+
+func sameRepository(a, b string) bool {
+	plain := func(url string) string {
+		return strings.TrimSuffix(strings.TrimSuffix(strings.ToLower(url), "/"), ".git")
+	}
+	return plain(a) == plain(b)
+}
+
+// recordingFS remembers the digest of every file that is read.
+type recordingFS struct {
+	fs.FS
+	read map[string]string
+}
+
+// ReadFile reads a file and remembers its digest.
+func (f *recordingFS) ReadFile(name string) ([]byte, error) {
+	data, err := fs.ReadFile(f.FS, name)
+	if err == nil {
+		sum := sha256.Sum256(data)
+		f.read[name] = hex.EncodeToString(sum[:])
+	}
+	return data, err
+}

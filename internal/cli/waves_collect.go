@@ -1,0 +1,364 @@
+// Copyright The Wavetrain Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/wavetrain/wavetrain/api/v1alpha1"
+	"github.com/wavetrain/wavetrain/internal/config"
+	"github.com/wavetrain/wavetrain/internal/diag"
+	"github.com/wavetrain/wavetrain/internal/manifest"
+	"github.com/wavetrain/wavetrain/internal/plan"
+	"github.com/wavetrain/wavetrain/internal/render"
+	"github.com/wavetrain/wavetrain/internal/report/waves"
+)
+
+const defaultNamespace = "default"
+
+// wavesCollector turns the arguments of "wavetrain waves" into planned services.
+type wavesCollector struct {
+	args  wavesArguments
+	stdin io.Reader
+	// repos by their directory, so that one repository is read through one file
+	// system.
+	repos map[string]*localRepo
+	// root is the repository of the first argument.
+	root     string
+	services []waves.Service
+	warnings []diag.Diagnostic
+	// piped is the digest of standard input.
+	piped string
+}
+
+func newWavesCollector(args wavesArguments, stdin io.Reader) *wavesCollector {
+	return &wavesCollector{args: args, stdin: stdin, repos: map[string]*localRepo{}}
+}
+
+func (c *wavesCollector) collect(ctx context.Context) error {
+	for _, in := range c.args.inputs {
+		if err := c.add(ctx, in); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *wavesCollector) add(ctx context.Context, in string) error {
+	if in == "-" {
+		return c.addStdin()
+	}
+	info, err := os.Stat(in)
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("%s does not exist", in)
+	}
+	if err != nil {
+		return err
+	}
+	if info.IsDir() {
+		return c.addDirectory(ctx, in)
+	}
+	return c.addFile(ctx, in)
+}
+
+func (c *wavesCollector) repo(start string) (*localRepo, error) {
+	dir, err := repositoryRoot(start)
+	if err != nil {
+		return nil, err
+	}
+	if c.root == "" {
+		c.root = dir
+	}
+	if r := c.repos[dir]; r != nil {
+		return r, nil
+	}
+	r, err := openLocalRepo(dir)
+	if err != nil {
+		return nil, err
+	}
+	c.repos[dir] = r
+	return r, nil
+}
+
+// addDirectory adds a chart, a kustomization or a directory of manifests.
+func (c *wavesCollector) addDirectory(ctx context.Context, dir string) error {
+	repo, err := c.repo(dir)
+	if err != nil {
+		return err
+	}
+	rel, err := repo.rel(dir)
+	if err != nil {
+		return err
+	}
+	src := render.Source{Files: repo.files, Path: rel}
+	name := c.args.release
+	chart, isChart, err := chartName(repo, rel)
+	if err != nil {
+		return err
+	}
+	if isChart {
+		if err := c.useValues(&src, repo); err != nil {
+			return err
+		}
+	} else if len(c.args.valueFiles)+len(c.args.set)+len(c.args.setString) > 0 {
+		return usageError("%s is not a chart: --values and --set have no meaning for it", dir)
+	}
+	if name == "" {
+		name = chart
+	}
+	if name == "" {
+		name = filepath.Base(filepath.Join(repo.dir, filepath.FromSlash(rel)))
+	}
+	namespace := c.namespaceOr(defaultNamespace)
+	objects, err := c.render(ctx, src, render.Target{AppName: name, Namespace: namespace})
+	if err != nil {
+		return err
+	}
+	c.plan(name, namespace, objects, repo.config)
+	return nil
+}
+
+// chartName is the name in a directory's Chart.yaml.
+func chartName(repo *localRepo, dir string) (name string, isChart bool, err error) {
+	file := path.Join(dir, "Chart.yaml")
+	data, err := repo.files.ReadFile(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", false, nil
+	}
+	if err != nil {
+		return "", false, err
+	}
+	var chart struct {
+		Name string `json:"name"`
+	}
+	if err := yaml.Unmarshal(data, &chart); err != nil {
+		return "", false, fmt.Errorf("%s: %s", file, strings.Join(strings.Fields(err.Error()), " "))
+	}
+	return chart.Name, true, nil
+}
+
+// addFile adds the Applications of a file, or the manifests in it.
+func (c *wavesCollector) addFile(ctx context.Context, file string) error {
+	repo, err := c.repo(filepath.Dir(file))
+	if err != nil {
+		return err
+	}
+	rel, err := repo.rel(file)
+	if err != nil {
+		return err
+	}
+	data, err := repo.files.ReadFile(rel)
+	if err != nil {
+		return err
+	}
+	objects, err := manifest.Decode(rel, data)
+	if err != nil {
+		return err
+	}
+	isApp := func(o manifest.Object) bool {
+		return o.Key().GroupKind().String() == "Application.argoproj.io"
+	}
+	if !slices.ContainsFunc(objects, isApp) {
+		name := c.args.release
+		if name == "" {
+			name = strings.TrimSuffix(filepath.Base(file), filepath.Ext(file))
+		}
+		c.plan(name, c.namespaceOr(defaultNamespace), objects, repo.config)
+		return nil
+	}
+	for _, o := range objects {
+		if !isApp(o) {
+			continue
+		}
+		if err := c.addApplication(ctx, repo, o); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// addApplication renders an Application's sources from the local repository.
+func (c *wavesCollector) addApplication(ctx context.Context, repo *localRepo, o manifest.Object) error {
+	var app v1alpha1.Application
+	data, err := o.MarshalJSON()
+	if err != nil {
+		return err
+	}
+	if err := yaml.Unmarshal(data, &app); err != nil {
+		return fmt.Errorf("%s:%d: Application %s: %w", o.Provenance.File, o.Provenance.Line, o.GetName(), err)
+	}
+	namespace := c.namespaceOr(app.Spec.Destination.Namespace)
+	sources := app.Spec.EffectiveSources()
+	if len(sources) == 0 {
+		return fmt.Errorf("%s:%d: Application %s has no source", o.Provenance.File, o.Provenance.Line, app.Name)
+	}
+	refs := map[string]fs.FS{}
+	for _, s := range sources {
+		if !repo.has(s.RepoURL) || s.Chart != "" {
+			return fmt.Errorf("Application %s: the source %s is not this repository (%s), only local sources can be shown", app.Name, join(s.RepoURL, s.Chart), repo.config.Repository)
+		}
+		if s.Ref != "" {
+			refs[s.Ref] = repo.files
+		}
+	}
+	var objects []manifest.Object
+	for i, s := range sources {
+		if s.Path == "" && s.Ref != "" {
+			continue
+		}
+		src := render.Source{Files: repo.files, Path: s.Path, Refs: refs, Helm: s.Helm, Kustomize: s.Kustomize, Directory: s.Directory, Plugin: s.Plugin}
+		if err := c.useValues(&src, repo); err != nil {
+			return err
+		}
+		rendered, err := c.render(ctx, src, render.Target{AppName: app.Name, Namespace: namespace, Env: buildEnv(app, s, namespace)})
+		if err != nil {
+			return fmt.Errorf("Application %s: %w", app.Name, err)
+		}
+		for _, r := range rendered {
+			r.Provenance.Source = i
+			objects = append(objects, r)
+		}
+	}
+	name := app.Name
+	if c.args.release != "" {
+		name = c.args.release
+	}
+	c.plan(name, namespace, objects, repo.config)
+	return nil
+}
+
+func join(parts ...string) string {
+	return strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), " ")
+}
+
+// buildEnv are the build variables that do not depend on a commit.
+func buildEnv(app v1alpha1.Application, s v1alpha1.ApplicationSource, namespace string) map[string]string {
+	return map[string]string{
+		"ARGOCD_APP_NAME":                   app.Name,
+		"ARGOCD_APP_NAMESPACE":              namespace,
+		"ARGOCD_APP_PROJECT_NAME":           app.Spec.ProjectName(),
+		"ARGOCD_APP_SOURCE_PATH":            s.Path,
+		"ARGOCD_APP_SOURCE_REPO_URL":        s.RepoURL,
+		"ARGOCD_APP_SOURCE_TARGET_REVISION": s.TargetRevision,
+	}
+}
+
+// useValues adds the values of the command line to a source's own.
+func (c *wavesCollector) useValues(src *render.Source, repo *localRepo) error {
+	a := c.args
+	if len(a.valueFiles)+len(a.set)+len(a.setString) == 0 && a.release == "" {
+		return nil
+	}
+	var helm v1alpha1.ApplicationSourceHelm
+	if src.Helm != nil {
+		helm = *src.Helm.DeepCopy()
+	}
+	if a.release != "" {
+		helm.ReleaseName = a.release
+	}
+	for _, f := range a.valueFiles {
+		if _, err := os.Stat(f); err != nil {
+			return fmt.Errorf("value file %s does not exist", f)
+		}
+		rel, err := repo.rel(f)
+		if err != nil {
+			return fmt.Errorf("value file %w", err)
+		}
+		helm.ValueFiles = append(helm.ValueFiles, "/"+rel)
+	}
+	for _, flag := range []struct {
+		values []string
+		text   bool
+	}{{a.set, false}, {a.setString, true}} {
+		for _, v := range flag.values {
+			parameters, err := setParameters(v, flag.text)
+			if err != nil {
+				return err
+			}
+			helm.Parameters = append(helm.Parameters, parameters...)
+		}
+	}
+	src.Helm = &helm
+	return nil
+}
+
+// setParameters takes the value of --set apart: assignments separated by commas
+// that are neither escaped nor inside braces.
+func setParameters(value string, text bool) ([]v1alpha1.HelmParameter, error) {
+	var out []v1alpha1.HelmParameter
+	start, depth := 0, 0
+	for i := 0; i <= len(value); i++ {
+		if i < len(value) {
+			switch {
+			case value[i] == '\\':
+				i++
+				continue
+			case value[i] == '{':
+				depth++
+			case value[i] == '}':
+				depth--
+			}
+			if value[i] != ',' || depth > 0 {
+				continue
+			}
+		}
+		name, v, ok := strings.Cut(value[start:i], "=")
+		if !ok || name == "" {
+			return nil, usageError("--set %q: want name=value", value[start:i])
+		}
+		// A dollar sign is a dollar sign here, not the start of a build variable.
+		out = append(out, v1alpha1.HelmParameter{Name: name, Value: strings.ReplaceAll(v, "$", "$$"), ForceString: text})
+		start = i + 1
+	}
+	return out, nil
+}
+
+func (c *wavesCollector) render(ctx context.Context, src render.Source, target render.Target) ([]manifest.Object, error) {
+	target.KubeVersion, target.APIVersions = c.args.kubeVersion, c.args.apiVersions
+	result, err := render.Render(ctx, src, target)
+	if err != nil {
+		return nil, err
+	}
+	c.warnings = append(c.warnings, result.Warnings...)
+	return result.Objects, nil
+}
+
+func (c *wavesCollector) namespaceOr(namespace string) string {
+	if c.args.namespace != "" {
+		return c.args.namespace
+	}
+	return namespace
+}
+
+func (c *wavesCollector) plan(name, namespace string, objects []manifest.Object, cfg config.Config) {
+	p := plan.Build(plan.Input{App: name, Namespace: namespace, Objects: objects})
+	c.services = append(c.services, waves.Service{Name: name, Plan: p, Config: cfg})
+}
+
+// digest identifies everything that was read.
+func (c *wavesCollector) digest() string {
+	sum := sha256.New()
+	for i, dir := range slices.Sorted(maps.Keys(c.repos)) {
+		files := c.repos[dir].files.read
+		for _, name := range slices.Sorted(maps.Keys(files)) {
+			fmt.Fprintf(sum, "%d %s %s\n", i, files[name], name)
+		}
+	}
+	fmt.Fprintf(sum, "- %s\n", c.piped)
+	return "sha256:" + hex.EncodeToString(sum.Sum(nil))
+}
