@@ -257,6 +257,10 @@ func superfluous(dest Destination, s Subject, draft *plan.Plan) []inventory.Cand
 	for _, note := range draft.Ignored {
 		in.Rendered = append(in.Rendered, note.Key)
 	}
+	if s.Options.CreateNamespace {
+		// Once rendered, now made by the option: handed over, not left behind.
+		in.Rendered = append(in.Rendered, manifest.Key{Kind: "Namespace", Name: s.Namespace})
+	}
 	for _, entry := range s.Inventory {
 		if live, ok := dest.Get(entry.Key); ok {
 			in.Live = append(in.Live, live)

@@ -1,0 +1,216 @@
+// Copyright The Wavetrain Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package controller
+
+import (
+	"context"
+	"reflect"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/go-logr/logr"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	ctrlcontroller "sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	ctrlsource "sigs.k8s.io/controller-runtime/pkg/source"
+
+	"github.com/wavetrain/wavetrain/api/v1alpha1"
+	"github.com/wavetrain/wavetrain/internal/cluster"
+	"github.com/wavetrain/wavetrain/internal/pipeline"
+)
+
+// applications reconciles Application objects.
+type applications struct {
+	opts         Options
+	client       client.Client
+	renderer     *pipeline.Renderer
+	comparer     *pipeline.Comparer
+	destinations *destinations
+	wakeups      *wakeups
+	watchlist    *watchlist
+
+	// life ends when the controller stops; rollouts live in it, not in the
+	// reconcile call that began them.
+	life context.Context
+	end  context.CancelFunc
+
+	mu     sync.Mutex
+	states map[types.NamespacedName]*appState
+}
+
+func newApplications(opts Options, c client.Client) *applications {
+	life, end := context.WithCancel(context.Background())
+	a := &applications{
+		opts: opts, client: c,
+		renderer: pipeline.NewRenderer(opts.Sources), comparer: pipeline.NewComparer(),
+		wakeups: newWakeups(), watchlist: newWatchlist(),
+		life: life, end: end,
+		states: map[types.NamespacedName]*appState{},
+	}
+	a.destinations = newDestinations(opts.Config, c, opts.Namespace, func(server string, change cluster.Change) {
+		a.wakeups.add(a.watchlist.concerned(server, change)...)
+	})
+	return a
+}
+
+func (a *applications) setUp(mgr manager.Manager) error {
+	if err := mgr.Add(leaderRunnable(a.wakeups.run)); err != nil {
+		return err
+	}
+	skip := true
+	return ctrl.NewControllerManagedBy(mgr).
+		Named("application").
+		For(&v1alpha1.Application{}, builder.WithPredicates(predicate.Funcs{UpdateFunc: asksForWork})).
+		WatchesRawSource(ctrlsource.Channel(a.wakeups.out, &handler.EnqueueRequestForObject{})).
+		WithLogConstructor(func(*reconcile.Request) logr.Logger { return a.opts.Log }).
+		WithOptions(ctrlcontroller.Options{MaxConcurrentReconciles: a.opts.Workers, SkipNameValidation: &skip}).
+		Complete(a)
+}
+
+// asksForWork tells whether an update of an Application is anything but our own
+// status write: the generation does not tell, it rises with the status.
+func asksForWork(e event.UpdateEvent) bool {
+	before, ok := e.ObjectOld.(*v1alpha1.Application)
+	if !ok {
+		return true
+	}
+	after, ok := e.ObjectNew.(*v1alpha1.Application)
+	if !ok {
+		return true
+	}
+	return !reflect.DeepEqual(before.Spec, after.Spec) ||
+		!reflect.DeepEqual(before.Operation, after.Operation) ||
+		!reflect.DeepEqual(before.Annotations, after.Annotations) ||
+		!reflect.DeepEqual(before.Finalizers, after.Finalizers) ||
+		before.DeletionTimestamp.IsZero() != after.DeletionTimestamp.IsZero() ||
+		operationPhase(before) != operationPhase(after) && operationPhase(after) == v1alpha1.OperationTerminating
+}
+
+func operationPhase(app *v1alpha1.Application) v1alpha1.OperationPhase {
+	if app.Status.OperationState == nil {
+		return ""
+	}
+	return app.Status.OperationState.Phase
+}
+
+// enqueue has the Application looked at soon, with its revisions resolved anew.
+func (a *applications) enqueue(name types.NamespacedName) {
+	a.state(name).refresh.Store(true)
+	a.wakeups.add(name)
+}
+
+// abandon ends what runs when the controller stops; it can be resumed.
+func (a *applications) abandon() {
+	a.end()
+	a.mu.Lock()
+	states := make([]*appState, 0, len(a.states))
+	for _, st := range a.states {
+		states = append(states, st)
+	}
+	a.mu.Unlock()
+	for _, st := range states {
+		st.mu.Lock()
+		run := st.run
+		st.mu.Unlock()
+		if run != nil {
+			<-run.Done()
+		}
+	}
+}
+
+func (a *applications) state(name types.NamespacedName) *appState {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	st, ok := a.states[name]
+	if !ok {
+		st = &appState{}
+		a.states[name] = st
+	}
+	return st
+}
+
+// forget drops all that is kept of an Application that is gone.
+func (a *applications) forget(name types.NamespacedName) {
+	a.mu.Lock()
+	st := a.states[name]
+	delete(a.states, name)
+	a.mu.Unlock()
+	instance := a.instance(name)
+	a.watchlist.remove(name, instance)
+	a.renderer.Forget(instance)
+	a.comparer.Forget(instance)
+	if st == nil {
+		return
+	}
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	if st.run != nil {
+		st.run.Abandon()
+	}
+}
+
+// instance is the name that tracking ids carry: the Application's own inside the
+// control namespace, "namespace_name" elsewhere.
+func (a *applications) instance(name types.NamespacedName) string {
+	if name.Namespace == a.opts.Namespace {
+		return name.Name
+	}
+	return name.Namespace + "_" + name.Name
+}
+
+// Reconcile implements reconcile.Reconciler.
+func (a *applications) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	app := &v1alpha1.Application{}
+	if err := a.client.Get(ctx, req.NamespacedName, app); err != nil {
+		if apierrors.IsNotFound(err) {
+			a.forget(req.NamespacedName)
+			return reconcile.Result{}, nil
+		}
+		return reconcile.Result{}, err
+	}
+	if frozen(app) {
+		return reconcile.Result{}, nil
+	}
+	st := a.state(req.NamespacedName)
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	if st.ahead(app) {
+		return reconcile.Result{RequeueAfter: 20 * time.Millisecond}, nil
+	}
+	s := &session{applications: a, st: st, app: app.DeepCopy(), before: app, now: a.opts.Clock.Now(), instance: a.instance(req.NamespacedName)}
+	var err error
+	if app.DeletionTimestamp.IsZero() {
+		err = s.reconcile(ctx)
+	} else {
+		err = s.finalize(ctx)
+	}
+	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
+		// Somebody else wrote meanwhile; what they wrote is on its way to us.
+		return reconcile.Result{RequeueAfter: 100 * time.Millisecond}, nil
+	}
+	return reconcile.Result{RequeueAfter: s.again(a.opts.Clock.Now())}, err
+}
+
+// frozen tells whether somebody asked that nothing happens to the Application.
+// One that was handed over to Wavetrain ignores the annotation that keeps Argo CD
+// away from it.
+func frozen(app *v1alpha1.Application) bool {
+	isTrue := func(annotation string) bool {
+		v, err := strconv.ParseBool(app.Annotations[annotation])
+		return err == nil && v
+	}
+	if isTrue(v1alpha1.AnnotationSkipReconcileHere) {
+		return true
+	}
+	return isTrue(v1alpha1.AnnotationSkipReconcile) && !isTrue(v1alpha1.AnnotationAdopted)
+}

@@ -1,0 +1,82 @@
+// Copyright The Wavetrain Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package controller
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/wavetrain/wavetrain/internal/health"
+	"github.com/wavetrain/wavetrain/internal/manifest"
+	"github.com/wavetrain/wavetrain/internal/pipeline"
+)
+
+// watch has the Application looked at when one of the objects that it renders,
+// ought to prune, or failed because of, changes.
+func (s *session) watch(c *pipeline.Comparison) {
+	var keys []manifest.Key
+	for key := range c.Verdicts {
+		keys = append(keys, key)
+	}
+	for key := range c.Live {
+		if _, ordinary := c.Verdicts[key]; !ordinary {
+			keys = append(keys, key)
+		}
+	}
+	for _, extra := range c.Superfluous {
+		keys = append(keys, extra.Key)
+	}
+	if n := len(s.st.memory.Attempts); n > 0 {
+		keys = append(keys, s.st.memory.Attempts[n-1].Outcome.Causes...)
+	}
+	s.watchlist.set(nameOf(s.app), s.instance, s.dest.Server, keys)
+}
+
+// fingerprint describes an object as far as a failed attempt could have failed
+// because of it: which object it is, what is asked of it and how it fares.
+func (s *session) fingerprint(key manifest.Key) string {
+	live, ok := s.dest.Get(key)
+	if !ok {
+		return "absent"
+	}
+	verdict := health.Of(live)
+	return fmt.Sprintf("%s generation %d %s %s", live.GetUID(), live.GetGeneration(), verdict.Status, verdict.Reason)
+}
+
+// noteCauses keeps what the causes of a failure look like now.
+func (s *session) noteCauses(ctx context.Context) error {
+	n := len(s.st.memory.Attempts)
+	if n == 0 || s.dest == nil {
+		return nil
+	}
+	last := &s.st.memory.Attempts[n-1]
+	if len(last.Outcome.Causes) == 0 || last.Seen != nil {
+		return nil
+	}
+	last.Seen = map[string]string{}
+	for _, key := range last.Outcome.Causes {
+		last.Seen[key.String()] = s.fingerprint(key)
+	}
+	return recordStore{s.st.record}.Save(ctx, s.st.memory)
+}
+
+// causeChanged tells whether one of the causes looks different from when the
+// attempt ended.
+func (s *session) causeChanged(causes []manifest.Key, seen map[string]string) bool {
+	for _, key := range causes {
+		if before, ok := seen[key.String()]; ok && before != s.fingerprint(key) {
+			return true
+		}
+	}
+	return false
+}
+
+func nameOf(obj interface {
+	GetNamespace() string
+	GetName() string
+}) types.NamespacedName {
+	return types.NamespacedName{Namespace: obj.GetNamespace(), Name: obj.GetName()}
+}

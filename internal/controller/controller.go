@@ -1,0 +1,219 @@
+// Copyright The Wavetrain Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package controller
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/selection"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	ctrlconfig "sigs.k8s.io/controller-runtime/pkg/config"
+	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	releasev1alpha1 "github.com/wavetrain/wavetrain/api/release/v1alpha1"
+	"github.com/wavetrain/wavetrain/api/v1alpha1"
+	"github.com/wavetrain/wavetrain/internal/event"
+	"github.com/wavetrain/wavetrain/internal/rollout/machine"
+	"github.com/wavetrain/wavetrain/internal/source"
+)
+
+// DefaultNamespace is the control namespace unless told otherwise, as in Argo CD.
+const DefaultNamespace = "argocd"
+
+// Options of a controller.
+type Options struct {
+	// Config connects to the cluster that the Applications live on. Required.
+	Config *rest.Config
+	// Namespace is the control namespace. Defaults to DefaultNamespace.
+	Namespace string
+	// Sources reads repositories. Required.
+	Sources *source.Store
+	// PollInterval is how often revisions are resolved anew. Defaults to two
+	// minutes; up to half of it is added at random so that applications do not
+	// ask all at once.
+	PollInterval time.Duration
+	// Workers is how many Applications are reconciled at once. Defaults to 10.
+	Workers int
+	// LeaderElection lets only one of several controllers act.
+	LeaderElection bool
+	// MetricsAddress and HealthAddress are where to serve; empty serves nothing.
+	MetricsAddress, HealthAddress string
+	// Limits of waiting; the zero value has the documented defaults.
+	Limits machine.Limits
+	// Events receives the progress of rollouts; may be nil.
+	Events event.Sink
+	// Log receives what concerns no single Application. Defaults to none.
+	Log logr.Logger
+	// Clock defaults to the real one.
+	Clock clock.WithTicker
+}
+
+func (o Options) withDefaults() Options {
+	if o.Namespace == "" {
+		o.Namespace = DefaultNamespace
+	}
+	if o.PollInterval == 0 {
+		o.PollInterval = 2 * time.Minute
+	}
+	if o.Workers == 0 {
+		o.Workers = 10
+	}
+	if o.Clock == nil {
+		o.Clock = clock.RealClock{}
+	}
+	if o.Events == nil {
+		o.Events = func(event.Event) {}
+	}
+	if o.Log.GetSink() == nil {
+		o.Log = logr.Discard()
+	}
+	// Back-pressure is by concurrency; the client's own limit of five requests
+	// a second would only add waiting.
+	o.Config = rest.CopyConfig(o.Config)
+	o.Config.QPS = -1
+	return o
+}
+
+// Controller reconciles Applications.
+type Controller struct {
+	opts    Options
+	manager manager.Manager
+	apps    *applications
+}
+
+// New makes a controller; Run starts it.
+func New(opts Options) (*Controller, error) {
+	opts = opts.withDefaults()
+	scheme, err := newScheme()
+	if err != nil {
+		return nil, err
+	}
+	onlyArgoSecrets, err := labels.NewRequirement(secretTypeLabel, selection.Exists, nil)
+	if err != nil {
+		return nil, err
+	}
+	skipNameValidation := true
+	mgr, err := ctrl.NewManager(opts.Config, manager.Options{
+		Scheme: scheme,
+		Logger: opts.Log,
+		Cache: cache.Options{
+			DefaultNamespaces: map[string]cache.Config{opts.Namespace: {}},
+			ByObject: map[client.Object]cache.ByObject{
+				// Other people's Secrets are none of our business.
+				&corev1.Secret{}: {Label: labels.NewSelector().Add(*onlyArgoSecrets)},
+			},
+		},
+		Metrics:                       metricsserver.Options{BindAddress: orDisabled(opts.MetricsAddress)},
+		HealthProbeBindAddress:        orDisabled(opts.HealthAddress),
+		LeaderElection:                opts.LeaderElection,
+		LeaderElectionID:              "wavetrain",
+		LeaderElectionNamespace:       opts.Namespace,
+		LeaderElectionReleaseOnCancel: true,
+		Controller:                    ctrlconfig.Controller{SkipNameValidation: &skipNameValidation},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("connect to %s: %w", opts.Config.Host, err)
+	}
+	if err := errors.Join(mgr.AddReadyzCheck("ready", healthz.Ping), mgr.AddHealthzCheck("live", healthz.Ping)); err != nil {
+		return nil, err
+	}
+	apps := newApplications(opts, mgr.GetClient())
+	if err := apps.setUp(mgr); err != nil {
+		return nil, err
+	}
+	return &Controller{opts: opts, manager: mgr, apps: apps}, nil
+}
+
+// Run reconciles until ctx ends. Rollouts in progress are abandoned in a state
+// from which the next run resumes them.
+func (c *Controller) Run(ctx context.Context) error {
+	if err := c.manager.Add(leaderRunnable(c.bootstrap)); err != nil {
+		return err
+	}
+	defer c.apps.abandon()
+	if err := c.manager.Start(ctx); err != nil && !errors.Is(err, context.Canceled) {
+		return err
+	}
+	return nil
+}
+
+// Refresh looks at once whether the repository has something new for the
+// Applications that use it: a webhook said so, or somebody committed.
+func (c *Controller) Refresh(ctx context.Context, repo string) error {
+	c.opts.Sources.Forget(repo)
+	var list v1alpha1.ApplicationList
+	if err := c.manager.GetClient().List(ctx, &list); err != nil {
+		return fmt.Errorf("list Applications: %w", err)
+	}
+	for i := range list.Items {
+		app := &list.Items[i]
+		for _, src := range app.Spec.EffectiveSources() {
+			if src.RepoURL == repo {
+				c.apps.enqueue(types.NamespacedName{Namespace: app.Namespace, Name: app.Name})
+				break
+			}
+		}
+	}
+	return nil
+}
+
+// bootstrap makes what every installation has: the project "default".
+func (c *Controller) bootstrap(ctx context.Context) error {
+	project := &v1alpha1.AppProject{
+		ObjectMeta: metav1.ObjectMeta{Namespace: c.opts.Namespace, Name: v1alpha1.DefaultProject},
+		Spec: v1alpha1.AppProjectSpec{
+			SourceRepos:              []string{"*"},
+			Destinations:             []v1alpha1.ApplicationDestination{{Server: "*", Namespace: "*"}},
+			ClusterResourceWhitelist: []v1alpha1.ClusterResourceRestriction{{Group: "*", Kind: "*"}},
+		},
+	}
+	err := c.manager.GetClient().Create(ctx, project)
+	if err != nil && !apierrors.IsAlreadyExists(err) {
+		return fmt.Errorf("create AppProject %s/%s: %w", project.Namespace, project.Name, err)
+	}
+	return nil
+}
+
+// leaderRunnable runs once, on the leader.
+type leaderRunnable func(context.Context) error
+
+// Start implements manager.Runnable.
+func (r leaderRunnable) Start(ctx context.Context) error { return r(ctx) }
+
+// NeedLeaderElection implements manager.LeaderElectionRunnable.
+func (r leaderRunnable) NeedLeaderElection() bool { return true }
+
+func newScheme() (*runtime.Scheme, error) {
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, v1alpha1.AddToScheme, releasev1alpha1.AddToScheme} {
+		if err := add(scheme); err != nil {
+			return nil, fmt.Errorf("register types: %w", err)
+		}
+	}
+	return scheme, nil
+}
+
+// orDisabled is how controller-runtime spells "serve nothing".
+func orDisabled(address string) string {
+	if address == "" {
+		return "0"
+	}
+	return address
+}

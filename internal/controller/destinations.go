@@ -1,0 +1,153 @@
+// Copyright The Wavetrain Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package controller
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/wavetrain/wavetrain/api/v1alpha1"
+	"github.com/wavetrain/wavetrain/internal/cluster"
+)
+
+// Labels and values of Argo CD's Secrets.
+const (
+	secretTypeLabel   = "argocd.argoproj.io/secret-type"
+	secretTypeCluster = "cluster"
+)
+
+// destinations opens each destination cluster once and keeps it open.
+type destinations struct {
+	// home is the cluster that the Applications live on.
+	home *rest.Config
+	// secrets reads the cluster Secrets of the control namespace.
+	secrets   client.Reader
+	namespace string
+	// changed is told of every change on any destination.
+	changed func(server string, c cluster.Change)
+
+	mu   sync.Mutex
+	open map[string]*destination
+}
+
+// destination is one open cluster.
+type destination struct {
+	*cluster.Cluster
+	// Server is the address that Applications give.
+	Server string
+
+	fingerprint string
+	stop        context.CancelFunc
+}
+
+func newDestinations(home *rest.Config, secrets client.Reader, namespace string, changed func(string, cluster.Change)) *destinations {
+	return &destinations{home: home, secrets: secrets, namespace: namespace, changed: changed, open: map[string]*destination{}}
+}
+
+// get returns the cluster that dest names. ctx bounds the look-up; life is how
+// long the cluster stays open. The error says which clusters there are when none
+// matches.
+func (d *destinations) get(ctx, life context.Context, dest v1alpha1.ApplicationDestination) (*destination, error) {
+	server, cfg, err := d.config(ctx, dest)
+	if err != nil {
+		return nil, err
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	fingerprint := cfg.Host + "\x00" + cfg.BearerToken + "\x00" + string(cfg.CAData) + "\x00" + string(cfg.CertData)
+	if known, ok := d.open[server]; ok {
+		if known.fingerprint == fingerprint {
+			return known, nil
+		}
+		// The Secret has changed: what is open uses outdated credentials.
+		known.stop()
+	}
+	c, err := cluster.New(cfg, cluster.Options{})
+	if err != nil {
+		return nil, fmt.Errorf("open cluster %s: %w", server, err)
+	}
+	runCtx, stop := context.WithCancel(life)
+	opened := &destination{Cluster: c, Server: server, fingerprint: fingerprint, stop: stop}
+	c.Subscribe(func(change cluster.Change) { d.changed(server, change) })
+	go func() {
+		// Start ends with its context; what goes wrong meanwhile shows in every
+		// call on the cluster, on the Application it concerns.
+		_ = c.Start(runCtx)
+	}()
+	d.open[server] = opened
+	return opened, nil
+}
+
+// config finds the connection for dest.
+func (d *destinations) config(ctx context.Context, dest v1alpha1.ApplicationDestination) (string, *rest.Config, error) {
+	switch {
+	case dest.Server != "" && dest.Name != "":
+		return "", nil, fmt.Errorf("spec.destination has both server %q and name %q: give one of them", dest.Server, dest.Name)
+	case dest.Server == "" && dest.Name == "":
+		return "", nil, fmt.Errorf("spec.destination has neither server nor name: give one of them, for example server: %s", v1alpha1.InClusterServer)
+	}
+	server := strings.TrimSuffix(dest.Server, "/")
+	if server == v1alpha1.InClusterServer || dest.Name == v1alpha1.InClusterName {
+		return v1alpha1.InClusterServer, d.home, nil
+	}
+	var secrets corev1.SecretList
+	if err := d.secrets.List(ctx, &secrets, client.InNamespace(d.namespace), client.MatchingLabels{secretTypeLabel: secretTypeCluster}); err != nil {
+		return "", nil, fmt.Errorf("list cluster Secrets: %w", err)
+	}
+	var known []string
+	for i := range secrets.Items {
+		data := secrets.Items[i].Data
+		name, address := string(data["name"]), strings.TrimSuffix(string(data["server"]), "/")
+		if (dest.Name != "" && dest.Name == name) || (server != "" && server == address) {
+			cfg, err := secretConfig(address, data["config"])
+			if err != nil {
+				return "", nil, fmt.Errorf("cluster Secret %s/%s: %w", d.namespace, secrets.Items[i].Name, err)
+			}
+			return address, cfg, nil
+		}
+		known = append(known, name+" ("+address+")")
+	}
+	slices.Sort(known)
+	hint := "no cluster is registered"
+	if len(known) > 0 {
+		hint = "registered are " + strings.Join(known, ", ")
+	}
+	return "", nil, fmt.Errorf("spec.destination: there is no cluster %q: %s; register it with a Secret labelled %s: %s", dest.Server+dest.Name, hint, secretTypeLabel, secretTypeCluster)
+}
+
+// secretConfig reads the key "config" of a cluster Secret.
+func secretConfig(server string, raw []byte) (*rest.Config, error) {
+	var c struct {
+		BearerToken     string `json:"bearerToken"`
+		Username        string `json:"username"`
+		Password        string `json:"password"`
+		TLSClientConfig struct {
+			Insecure   bool   `json:"insecure"`
+			ServerName string `json:"serverName"`
+			CAData     []byte `json:"caData"`
+			CertData   []byte `json:"certData"`
+			KeyData    []byte `json:"keyData"`
+		} `json:"tlsClientConfig"`
+	}
+	if len(raw) > 0 {
+		if err := json.Unmarshal(raw, &c); err != nil {
+			return nil, fmt.Errorf("read config: %w", err)
+		}
+	}
+	return &rest.Config{
+		Host: server, BearerToken: c.BearerToken, Username: c.Username, Password: c.Password,
+		TLSClientConfig: rest.TLSClientConfig{
+			Insecure: c.TLSClientConfig.Insecure, ServerName: c.TLSClientConfig.ServerName,
+			CAData: c.TLSClientConfig.CAData, CertData: c.TLSClientConfig.CertData, KeyData: c.TLSClientConfig.KeyData,
+		},
+	}, nil
+}

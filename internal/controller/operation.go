@@ -1,0 +1,459 @@
+// Copyright The Wavetrain Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package controller
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"slices"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/wavetrain/wavetrain/api/v1alpha1"
+	"github.com/wavetrain/wavetrain/internal/inventory"
+	"github.com/wavetrain/wavetrain/internal/manifest"
+	"github.com/wavetrain/wavetrain/internal/pipeline"
+	"github.com/wavetrain/wavetrain/internal/plan"
+	"github.com/wavetrain/wavetrain/internal/rollout"
+	"github.com/wavetrain/wavetrain/internal/status"
+)
+
+// infoOperation is the entry of an operation's info that carries its id: what
+// ties the status of an Application to its ReleaseRecord.
+const infoOperation = "wavetrain.dev/operation"
+
+// operationRun is a rollout in progress and the request it carries out.
+type operationRun struct {
+	*rollout.Run
+	id      string
+	request v1alpha1.Operation
+	// desired is what it rolls out, release identifies that.
+	desired *pipeline.Desired
+	sources []v1alpha1.ApplicationSource
+	plan    *plan.Plan
+	release string
+	only    bool
+}
+
+func (r *operationRun) ended() bool {
+	select {
+	case <-r.Done():
+		return true
+	default:
+		return false
+	}
+}
+
+// advance moves the operation on: finish the one that ended, resume one that a
+// restart interrupted, begin what a person or the policy asks for.
+func (s *session) advance(ctx context.Context) error {
+	if s.st.run != nil {
+		if err := s.collect(ctx); err != nil || s.st.run != nil {
+			return err
+		}
+	}
+	state := s.app.Status.OperationState
+	open := state != nil && !state.Phase.Completed()
+	switch {
+	case open && s.unfinished(state):
+		return s.resume(ctx, state)
+	case open && s.recorded(state):
+		return s.conclude(ctx, state)
+	case s.app.Operation != nil:
+		return s.startRequested(ctx)
+	}
+	return s.automate(ctx)
+}
+
+// unfinished tells whether the record holds an attempt of this operation that
+// has no outcome.
+func (s *session) unfinished(state *v1alpha1.OperationState) bool {
+	rec := s.st.memory.Operation
+	return rec != nil && rec.Outcome == nil && rec.Operation == operationID(state.Operation)
+}
+
+// recorded tells whether the record holds the outcome of this operation.
+func (s *session) recorded(state *v1alpha1.OperationState) bool {
+	rec := s.st.memory.Operation
+	return rec != nil && rec.Outcome != nil && rec.Operation == operationID(state.Operation)
+}
+
+// collect takes over what an ended run leaves behind.
+func (s *session) collect(ctx context.Context) error {
+	run := s.st.run
+	outcome := run.Outcome()
+	s.st.run = nil
+	s.st.memory = run.State()
+	if outcome.Abandoned {
+		// Somebody else owns the record, or the controller stops: read it again.
+		s.st.record = nil
+		s.by(s.now.Add(time.Second))
+		return nil
+	}
+	if run.only {
+		s.st.heals++
+		s.st.lastHeal = s.now
+	}
+	s.describeRun(run)
+	return s.noteCauses(ctx)
+}
+
+// conclude writes how an operation ended, or arranges its next attempt.
+func (s *session) conclude(ctx context.Context, state *v1alpha1.OperationState) error {
+	rec := s.st.memory.Operation
+	outcome := rec.Outcome
+	terminating := state.Phase == v1alpha1.OperationTerminating
+	retry := state.Operation.Retry
+	if outcome.Retry && !terminating && retry.Allows(int64(rec.Attempt-1)) {
+		delay, err := retry.Delay(int64(rec.Attempt - 1))
+		if err != nil {
+			s.problem(v1alpha1.ConditionInvalidSpecError, err)
+			delay = v1alpha1.DefaultBackoffDuration
+		}
+		due := rec.FinishedAt.Add(delay)
+		if s.now.Before(due) {
+			state.Phase = v1alpha1.OperationRunning
+			state.RetryCount = int64(rec.Attempt)
+			state.Message = status.Retrying(outcome.Message, int64(rec.Attempt), due)
+			s.by(due)
+			return nil
+		}
+		return s.start(ctx, state.Operation, rec.Operation, rec.Attempt+1)
+	}
+	state.Phase, state.Message = v1alpha1.OperationPhase(outcome.Phase), outcome.Message
+	if terminating && outcome.Retry {
+		state.Phase, state.Message = v1alpha1.OperationFailed, "Operation terminated"
+	}
+	state.Message = status.Retried(state.Message, int64(rec.Attempt-1))
+	finished := metav1.NewTime(rec.FinishedAt)
+	state.FinishedAt = &finished
+	s.app.Operation = nil
+	if state.Phase == v1alpha1.OperationSucceeded && len(requestedKeys(state.Operation)) == 0 {
+		s.app.Status.History = status.AddHistory(s.app.Status.History, state, s.app.Spec.HistoryLimit())
+	}
+	// What the operation changed is compared once more before the status is
+	// written, and automation looks at the result.
+	s.observe(ctx)
+	return s.automate(ctx)
+}
+
+// resume continues the attempt that the record holds. When what it rolled out
+// can no longer be made, it is given up and automation decides anew.
+func (s *session) resume(ctx context.Context, state *v1alpha1.OperationState) error {
+	rec := s.st.memory.Operation
+	if s.dest == nil {
+		return nil
+	}
+	req, err := s.renderRequest(ctx)
+	if err != nil {
+		return nil
+	}
+	applySources(&req, state.Operation)
+	desired, err := s.renderer.Render(ctx, req, rec.Revisions)
+	if err != nil {
+		s.problem(v1alpha1.ConditionComparisonError, err)
+		s.by(s.now.Add(retryAfterError))
+		return nil
+	}
+	return s.launch(ctx, state.Operation, desired, rec.Operation, rec.Attempt)
+}
+
+// startRequested begins the operation that a person asked for.
+func (s *session) startRequested(ctx context.Context) error {
+	op := *s.app.Operation
+	if refusal := refuse(op); refusal != "" {
+		s.reject(op, refusal)
+		return nil
+	}
+	return s.start(ctx, op, newOperationID(), 1)
+}
+
+// refuse says why an operation cannot be carried out.
+func refuse(op v1alpha1.Operation) string {
+	switch {
+	case op.Sync == nil:
+		return "the operation has no sync: nothing to do"
+	case op.Sync.DryRun:
+		return "dry-run operations are not supported: use `wavetrain app diff`"
+	case len(op.Sync.Manifests) > 0:
+		return "operations with local manifests are not supported"
+	}
+	return ""
+}
+
+// reject ends a requested operation before it began.
+func (s *session) reject(op v1alpha1.Operation, message string) {
+	now := metav1.NewTime(s.now)
+	s.app.Status.OperationState = &v1alpha1.OperationState{
+		Operation: op, Phase: v1alpha1.OperationError, Message: message, StartedAt: now, FinishedAt: &now,
+	}
+	s.app.Operation = nil
+}
+
+// start renders what the operation asks for and launches its rollout.
+func (s *session) start(ctx context.Context, op v1alpha1.Operation, id string, attempt int) error {
+	if s.dest == nil {
+		return nil
+	}
+	desired := s.st.desired
+	if op.Sync.Revision != "" || op.Sync.Source != nil || len(op.Sync.Sources) > 0 || len(op.Sync.Revisions) > 0 {
+		req, err := s.renderRequest(ctx)
+		if err == nil {
+			applySources(&req, op)
+			desired, err = s.render(ctx, req)
+		}
+		if err != nil {
+			s.reject(op, err.Error())
+			return nil
+		}
+	}
+	if desired == nil {
+		if s.app.Operation != nil && len(s.problems) > 0 {
+			s.reject(op, s.problems[0].Message)
+		}
+		return nil
+	}
+	return s.launch(ctx, op, desired, id, attempt)
+}
+
+// applySources puts an operation's own sources and revisions in the place of the
+// spec's.
+func applySources(req *pipeline.Request, op v1alpha1.Operation) {
+	if op.Sync == nil {
+		return
+	}
+	switch {
+	case len(op.Sync.Sources) > 0:
+		req.Sources = op.Sync.Sources
+	case op.Sync.Source != nil:
+		req.Sources = []v1alpha1.ApplicationSource{*op.Sync.Source}
+	}
+	revisions := op.Sync.Revisions
+	if len(revisions) == 0 && op.Sync.Revision != "" {
+		revisions = []string{op.Sync.Revision}
+	}
+	req.Sources = slices.Clone(req.Sources)
+	for i := range min(len(revisions), len(req.Sources)) {
+		if revisions[i] != "" {
+			req.Sources[i].TargetRevision = revisions[i]
+		}
+	}
+}
+
+// launch plans and starts the rollout, and puts the operation on the status.
+func (s *session) launch(ctx context.Context, op v1alpha1.Operation, desired *pipeline.Desired, id string, attempt int) error {
+	options := s.operationOptions(op)
+	comparison, err := s.compare(ctx, desired, options)
+	if err != nil {
+		s.problem(v1alpha1.ConditionComparisonError, err)
+		s.by(s.now.Add(retryAfterError))
+		return nil
+	}
+	op.Info = withOperationID(op.Info, id)
+	switches := manifest.ParseOptions(op.Sync.SyncOptions...)
+	driver := rollout.New(s.dest.Cluster, rollout.Options{Clock: s.opts.Clock, Events: s.opts.Events, Limits: s.opts.Limits})
+	effective := pipeline.Request{Sources: s.app.Spec.EffectiveSources()}
+	applySources(&effective, op)
+	run := &operationRun{
+		id: id, request: op, desired: desired, sources: effective.Sources, plan: comparison.Plan,
+		release: s.release(desired), only: options.Only != nil,
+	}
+	run.Run = driver.Start(s.life, rollout.Operation{
+		App: s.app.Namespace + "/" + s.app.Name, ID: id, Attempt: attempt, Plan: comparison.Plan,
+		State: s.st.memory, Store: recordStore{s.st.record}, Spec: run.release, Partial: options.Only != nil,
+		Force: forced(op), NoValidation: switches.Has("Validate=false"), Propagation: propagation(switches),
+	})
+	s.st.run = run
+	name := nameOf(s.app)
+	go func() {
+		<-run.Done()
+		s.wakeups.add(name)
+	}()
+	s.describeRun(run)
+	s.by(s.now.Add(progressEvery))
+	return nil
+}
+
+// describeRun puts a run's progress on the status.
+func (s *session) describeRun(run *operationRun) {
+	snap := run.Snapshot()
+	state := s.app.Status.OperationState
+	if state == nil || operationID(state.Operation) != run.id {
+		state = &v1alpha1.OperationState{Operation: run.request, StartedAt: metav1.NewTime(snap.StartedAt), Phase: v1alpha1.OperationRunning}
+		s.app.Status.OperationState = state
+	}
+	if state.Phase != v1alpha1.OperationTerminating {
+		state.Phase = v1alpha1.OperationRunning
+	}
+	state.Message, state.FinishedAt = snap.Message, nil
+	state.RetryCount = int64(snap.Attempt - 1)
+	rows, dropped := status.Results(run.plan, snap.Results, status.MaxResults)
+	s.st.dropped = dropped
+	state.SyncResult = s.syncResult(run, rows)
+}
+
+// syncResult says what was rolled out, beside the results.
+func (s *session) syncResult(run *operationRun, rows []v1alpha1.ResourceResult) *v1alpha1.SyncOperationResult {
+	result := &v1alpha1.SyncOperationResult{Resources: rows}
+	if s.app.Spec.MultipleSources() {
+		result.Sources, result.Revisions = run.sources, run.desired.Revisions
+	} else {
+		result.Source, result.Revision = run.sources[0], run.desired.Revisions[0]
+	}
+	if policy := s.app.Spec.SyncPolicy; policy != nil {
+		result.ManagedNamespaceMetadata = policy.ManagedNamespaceMetadata
+	}
+	return result
+}
+
+// whileRunning forwards what a person or a newer commit wants of the running
+// operation and shows its progress now and then.
+func (s *session) whileRunning(ctx context.Context) error {
+	run := s.st.run
+	if operationPhase(s.app) == v1alpha1.OperationTerminating {
+		run.Terminate("Operation terminated")
+	}
+	dest, err := s.destinations.get(ctx, s.life, s.app.Spec.Destination)
+	if err != nil {
+		// The rollout goes on where it began; the error shows when it has ended.
+		s.by(s.now.Add(retryAfterError))
+		return nil
+	}
+	s.dest = dest
+	if run.request.InitiatedBy.Automated {
+		s.supersede(ctx, run)
+	}
+	if next := s.st.statusAt.Add(progressEvery); s.now.Before(next) {
+		s.by(next)
+		return nil
+	}
+	s.describeRun(run)
+	s.by(s.now.Add(progressEvery))
+	if err := s.lookAt(ctx, run.desired); err != nil {
+		// The operation says what is wrong with the cluster; its progress is
+		// shown all the same.
+		return s.patch(ctx)
+	}
+	return s.writeStatus(ctx)
+}
+
+// supersede ends an automated operation in favour of a newer release.
+func (s *session) supersede(ctx context.Context, run *operationRun) {
+	// A source that cannot be read now is no newer release; the error shows once
+	// the operation has ended.
+	desired, err := s.desired(ctx)
+	if err != nil || desired == nil || s.release(desired) == run.release {
+		return
+	}
+	run.Supersede("superseded by " + strings.Join(desired.Revisions, ", "))
+}
+
+// automate lets the policy decide.
+func (s *session) automate(ctx context.Context) error {
+	if s.comparison == nil || s.st.run != nil || s.unknownSources() {
+		return nil
+	}
+	release := s.release(s.st.desired)
+	if s.st.heals > 0 && s.now.Sub(s.st.lastHeal) > healForget {
+		s.st.heals = 0
+	}
+	in := automation{
+		Enabled: s.app.Spec.AutomatedEnabled(), Prune: s.app.Spec.AutomatedPrune(),
+		SelfHeal: s.app.Spec.AutomatedSelfHeal(), AllowEmpty: s.app.Spec.AutomatedAllowEmpty(),
+		Status: s.syncStatus(), Resources: s.resources(),
+		Release: release, Hooks: hasHooks(s.comparison.Plan), Completed: s.completed(),
+		Attempt: s.lastAttempt(release), Heals: s.st.heals, LastHeal: s.st.lastHeal,
+	}
+	d := decide(in, s.now)
+	if d.Problem != "" {
+		s.problems = append(s.problems, v1alpha1.ApplicationCondition{Type: v1alpha1.ConditionSyncError, Message: d.Problem})
+	}
+	if !d.After.IsZero() {
+		s.by(d.After)
+	}
+	if !d.Start {
+		return nil
+	}
+	return s.launch(ctx, s.automatedOperation(d.Only), s.st.desired, newOperationID(), 1)
+}
+
+// unknownSources tells whether the sources could not be read: then nothing
+// starts by itself.
+func (s *session) unknownSources() bool {
+	return slices.ContainsFunc(s.problems, func(c v1alpha1.ApplicationCondition) bool {
+		return c.Type == v1alpha1.ConditionComparisonError || c.Type == v1alpha1.ConditionInvalidSpecError
+	})
+}
+
+func (s *session) completed() string {
+	if s.st.memory.Released == nil {
+		return ""
+	}
+	return s.st.memory.Released.Spec
+}
+
+// lastAttempt is the attempt that ended last, if it was for this release.
+func (s *session) lastAttempt(release string) *attempt {
+	n := len(s.st.memory.Attempts)
+	if n == 0 {
+		return nil
+	}
+	last := s.st.memory.Attempts[n-1]
+	if last.Spec != release || last.Outcome.Superseded {
+		return nil
+	}
+	return &attempt{
+		Phase: v1alpha1.OperationPhase(last.Outcome.Phase), Message: last.Outcome.Message,
+		Revision: strings.Join(last.Revisions, ", "), Terminated: last.Outcome.Terminated,
+		CauseChanged: s.causeChanged(last.Outcome.Causes, last.Seen), NotBefore: last.FinishedAt.Add(v1alpha1.DefaultBackoffDuration),
+	}
+}
+
+// release identifies what is rolled out: the rendered set and the parts of the
+// spec that say where and how.
+func (s *session) release(desired *pipeline.Desired) string {
+	data, err := json.Marshal([]any{desired.Digest, s.app.Spec.Destination, s.app.Spec.SyncOptionList()})
+	if err != nil {
+		return desired.Digest
+	}
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:])
+}
+
+func (s *session) compare(ctx context.Context, desired *pipeline.Desired, options plan.Options) (*pipeline.Comparison, error) {
+	var entries []inventory.Entry
+	for _, e := range s.st.memory.Owned() {
+		entries = append(entries, inventory.Entry{Key: e.Key, UID: e.UID})
+	}
+	return s.comparer.Compare(ctx, s.dest, pipeline.Subject{
+		App: s.instance, Server: s.dest.Server, Namespace: s.app.Spec.Destination.Namespace,
+		Desired: desired, Options: options, Ignore: s.app.Spec.IgnoreDifferences, Inventory: entries,
+	})
+}
+
+func newOperationID() string {
+	var b [4]byte
+	// crypto/rand never fails on the platforms Go supports.
+	_, _ = rand.Read(b[:])
+	return hex.EncodeToString(b[:])
+}
+
+func operationID(op v1alpha1.Operation) string {
+	for _, info := range op.Info {
+		if info.Name == infoOperation {
+			return info.Value
+		}
+	}
+	return ""
+}
+
+func withOperationID(infos []v1alpha1.Info, id string) []v1alpha1.Info {
+	kept := slices.DeleteFunc(slices.Clone(infos), func(i v1alpha1.Info) bool { return i.Name == infoOperation })
+	return append(kept, v1alpha1.Info{Name: infoOperation, Value: id})
+}

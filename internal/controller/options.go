@@ -1,0 +1,114 @@
+// Copyright The Wavetrain Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package controller
+
+import (
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/wavetrain/wavetrain/api/v1alpha1"
+	"github.com/wavetrain/wavetrain/internal/manifest"
+	"github.com/wavetrain/wavetrain/internal/plan"
+)
+
+// automatedOperation is the request that the sync policy makes.
+func (s *session) automatedOperation(only []manifest.Key) v1alpha1.Operation {
+	sync := &v1alpha1.SyncOperation{Prune: s.app.Spec.AutomatedPrune(), SyncOptions: s.app.Spec.SyncOptionList()}
+	if s.app.Spec.MultipleSources() {
+		sync.Revisions = s.st.desired.Revisions
+	} else {
+		sync.Revision = s.st.desired.Revisions[0]
+	}
+	for _, key := range only {
+		sync.Resources = append(sync.Resources, v1alpha1.SyncOperationResource{
+			Group: key.Group, Kind: key.Kind, Namespace: key.Namespace, Name: key.Name,
+		})
+	}
+	if only != nil {
+		sync.AutoHealAttemptsCount = int64(s.st.heals + 1)
+	}
+	return v1alpha1.Operation{
+		Sync: sync, InitiatedBy: v1alpha1.OperationInitiator{Automated: true}, Retry: s.app.Spec.AutomatedRetry(),
+	}
+}
+
+// automatedOptions are the plan's options of what automation would do now.
+func (s *session) automatedOptions() plan.Options {
+	return s.operationOptions(v1alpha1.Operation{Sync: &v1alpha1.SyncOperation{
+		Prune: s.app.Spec.AutomatedPrune(), SyncOptions: s.app.Spec.SyncOptionList(),
+	}})
+}
+
+// operationOptions translates an operation into the plan's options.
+func (s *session) operationOptions(op v1alpha1.Operation) plan.Options {
+	app := s.app
+	switches := manifest.ParseOptions(op.Sync.SyncOptions...)
+	own := manifest.ParseOptions(app.Annotations[manifest.AnnotationWavetrainOptions])
+	opts := plan.Options{
+		Prune:            op.Sync.Prune,
+		PruneLast:        switches.Has("PruneLast=true"),
+		PruneDisabled:    switches.Has("Prune=false"),
+		PruneConfirm:     switches.Has("Prune=confirm"),
+		CreateNamespace:  switches.Has("CreateNamespace=true"),
+		SkipHooks:        op.Sync.SyncStrategy != nil && op.Sync.SyncStrategy.Apply != nil,
+		OutOfSyncOnly:    switches.Has("ApplyOutOfSyncOnly=true"),
+		Only:             requestedKeys(op),
+		KindOrderOnly:    own.Has("ProducersFirst=false"),
+		LastWins:         own.Has("Duplicates=last-wins"),
+		SkipMissingKinds: switches.Has("SkipDryRunOnMissingResource=true"),
+		HelmLifecycle:    app.Annotations[v1alpha1.AnnotationHelmLifecycle] == "true",
+		FirstSync:        s.st.memory.Released == nil && len(app.Status.History) == 0 && len(s.dest.Tracked(s.instance)) == 0,
+	}
+	if policy := app.Spec.SyncPolicy; policy != nil && policy.ManagedNamespaceMetadata != nil {
+		opts.NamespaceLabels = policy.ManagedNamespaceMetadata.Labels
+		opts.NamespaceAnnotations = policy.ManagedNamespaceMetadata.Annotations
+	}
+	return opts
+}
+
+// requestedKeys are the objects that an operation is limited to; nil means all.
+func requestedKeys(op v1alpha1.Operation) []manifest.Key {
+	if op.Sync == nil || len(op.Sync.Resources) == 0 {
+		return nil
+	}
+	keys := make([]manifest.Key, len(op.Sync.Resources))
+	for i, r := range op.Sync.Resources {
+		keys[i] = manifest.Key{Group: r.Group, Kind: r.Kind, Namespace: r.Namespace, Name: r.Name}
+	}
+	return keys
+}
+
+// forced tells whether the operation may delete and recreate what cannot be
+// changed in place.
+func forced(op v1alpha1.Operation) bool {
+	s := op.Sync.SyncStrategy
+	return s != nil && (s.Apply != nil && s.Apply.Force || s.Hook != nil && s.Hook.Force)
+}
+
+// propagation is how prunes reach the objects below; foreground unless told
+// otherwise.
+func propagation(switches manifest.OptionSet) metav1.DeletionPropagation {
+	value, _ := switches.Value("PrunePropagationPolicy")
+	switch strings.ToLower(value) {
+	case "background":
+		return metav1.DeletePropagationBackground
+	case "orphan":
+		return metav1.DeletePropagationOrphan
+	default:
+		return metav1.DeletePropagationForeground
+	}
+}
+
+// hasHooks tells whether a rollout of the plan runs hooks.
+func hasHooks(p *plan.Plan) bool {
+	for _, g := range p.Groups {
+		for _, step := range g.Steps {
+			if step.Action == plan.Hook {
+				return true
+			}
+		}
+	}
+	return false
+}

@@ -1,0 +1,61 @@
+// Copyright The Wavetrain Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package controller
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/wavetrain/wavetrain/api/v1alpha1"
+	"github.com/wavetrain/wavetrain/internal/cluster"
+	"github.com/wavetrain/wavetrain/internal/pipeline"
+)
+
+// Preview is what the controller would see of an Application now. Close it after
+// use.
+type Preview struct {
+	*pipeline.Comparison
+
+	apps *applications
+	dest *destination
+}
+
+// NewPreview compares an Application with its cluster the way the controller
+// does, and writes nothing.
+func NewPreview(ctx context.Context, opts Options, c client.Client, app *v1alpha1.Application) (*Preview, error) {
+	a := newApplications(opts.withDefaults(), c)
+	s := &session{
+		applications: a, st: &appState{}, app: app.DeepCopy(), before: app,
+		now: a.opts.Clock.Now(), instance: a.instance(nameOf(app)),
+	}
+	if err := s.remember(ctx); err != nil {
+		a.end()
+		return nil, err
+	}
+	s.observe(ctx)
+	if err := ctx.Err(); err != nil {
+		a.end()
+		return nil, context.Cause(ctx)
+	}
+	if s.comparison == nil || s.unknownSources() {
+		a.end()
+		if len(s.problems) == 0 {
+			return nil, fmt.Errorf("application %s/%s cannot be compared", app.Namespace, app.Name)
+		}
+		return nil, errors.New(s.problems[0].Message)
+	}
+	return &Preview{Comparison: s.comparison, apps: a, dest: s.dest}, nil
+}
+
+// Predict returns what the API server would make of an object if it were applied.
+func (p *Preview) Predict(ctx context.Context, desired *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	return p.dest.Apply(ctx, desired, cluster.ApplyOptions{DryRun: true})
+}
+
+// Close ends the connection to the cluster.
+func (p *Preview) Close() { p.apps.end() }

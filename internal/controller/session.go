@@ -1,0 +1,257 @@
+// Copyright The Wavetrain Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package controller
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/wavetrain/wavetrain/api/v1alpha1"
+	"github.com/wavetrain/wavetrain/internal/pipeline"
+	"github.com/wavetrain/wavetrain/internal/release"
+	"github.com/wavetrain/wavetrain/internal/rollout"
+	"github.com/wavetrain/wavetrain/internal/status"
+)
+
+// retryAfterError is when something that could not be read is tried again.
+const retryAfterError = 10 * time.Second
+
+// appState is what is kept of an Application between two looks at it. All of it
+// can be rebuilt.
+type appState struct {
+	// refresh asks that revisions are resolved anew at the next look.
+	refresh atomic.Bool
+
+	mu sync.Mutex
+	// written is the resourceVersion of our last write: older copies from the
+	// cache are not acted upon.
+	written string
+	// statusAt is when the status was written last.
+	statusAt time.Time
+
+	record *release.Record
+	memory rollout.State
+
+	run *operationRun
+
+	// request and desired are what was rendered last, resolvedAt when its
+	// revisions were looked up.
+	request    string
+	desired    *pipeline.Desired
+	resolvedAt time.Time
+	nextPoll   time.Time
+
+	// dropped is how many results of the last operation its status leaves out.
+	dropped int
+	// heals counts self-heals in a row.
+	heals    int
+	lastHeal time.Time
+}
+
+// ahead tells whether app is an older copy than the one we have written.
+func (st *appState) ahead(app *v1alpha1.Application) bool {
+	written, errWritten := strconv.ParseUint(st.written, 10, 64)
+	got, errGot := strconv.ParseUint(app.ResourceVersion, 10, 64)
+	return errWritten == nil && errGot == nil && got < written
+}
+
+// session is one look at one Application.
+type session struct {
+	*applications
+	st *appState
+	// app is worked on, before is what the cluster holds.
+	app, before *v1alpha1.Application
+	instance    string
+	now         time.Time
+
+	dest       *destination
+	comparison *pipeline.Comparison
+	compared   *pipeline.Desired
+	state      *status.State
+	problems   []v1alpha1.ApplicationCondition
+	wake       time.Time
+}
+
+// by asks for another look at the given time at the latest.
+func (s *session) by(t time.Time) {
+	if s.wake.IsZero() || t.Before(s.wake) {
+		s.wake = t
+	}
+}
+
+// again is when the next look is due; zero when only a change matters.
+func (s *session) again(now time.Time) time.Duration {
+	if s.wake.IsZero() {
+		return 0
+	}
+	return max(s.wake.Sub(now), time.Millisecond)
+}
+
+func (s *session) problem(kind v1alpha1.ConditionType, err error) {
+	s.problems = append(s.problems, v1alpha1.ApplicationCondition{Type: kind, Message: err.Error()})
+}
+
+// reconcile observes the Application, moves its operation on and writes the
+// status.
+func (s *session) reconcile(ctx context.Context) error {
+	if err := s.remember(ctx); err != nil {
+		return err
+	}
+	if s.st.run != nil && !s.st.run.ended() {
+		return s.whileRunning(ctx)
+	}
+	s.observe(ctx)
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if err := s.advance(ctx); err != nil {
+		return err
+	}
+	return s.writeStatus(ctx)
+}
+
+// remember loads the ReleaseRecord once.
+func (s *session) remember(ctx context.Context) error {
+	if s.st.record != nil {
+		return nil
+	}
+	record, payload, err := release.Load(ctx, s.client, client.ObjectKeyFromObject(s.app), s.app)
+	if err != nil {
+		return fmt.Errorf("load release record of %s/%s: %w", s.app.Namespace, s.app.Name, err)
+	}
+	memory, err := rollout.DecodeState(payload)
+	if err != nil {
+		return err
+	}
+	s.st.record, s.st.memory = record, memory
+	return nil
+}
+
+// observe resolves, renders and compares. What goes wrong becomes a condition;
+// what is known from before stays in force as far as it can.
+func (s *session) observe(ctx context.Context) {
+	dest, err := s.destinations.get(ctx, s.life, s.app.Spec.Destination)
+	if err != nil {
+		s.problem(v1alpha1.ConditionInvalidSpecError, err)
+		s.by(s.now.Add(retryAfterError))
+		return
+	}
+	s.dest = dest
+	if err := s.checkProject(ctx); err != nil {
+		s.problem(v1alpha1.ConditionInvalidSpecError, err)
+		s.by(s.now.Add(retryAfterError))
+		return
+	}
+	desired, err := s.desired(ctx)
+	if err != nil {
+		s.problem(problemType(err), err)
+		s.by(s.now.Add(retryAfterError))
+		if desired == nil {
+			return
+		}
+	}
+	if err := s.lookAt(ctx, desired); err != nil {
+		s.problem(v1alpha1.ConditionComparisonError, err)
+		s.by(s.now.Add(retryAfterError))
+	}
+}
+
+// lookAt compares what is desired with the cluster, for the status.
+func (s *session) lookAt(ctx context.Context, desired *pipeline.Desired) error {
+	comparison, err := s.compare(ctx, desired, s.automatedOptions())
+	if err != nil {
+		return err
+	}
+	s.comparison, s.compared, s.state = comparison, desired, nil
+	s.watch(comparison)
+	return nil
+}
+
+// problemType tells a spec that can never work from a source that cannot be
+// read now.
+func problemType(err error) v1alpha1.ConditionType {
+	if errors.Is(err, pipeline.ErrNoSources) {
+		return v1alpha1.ConditionInvalidSpecError
+	}
+	return v1alpha1.ConditionComparisonError
+}
+
+// desired renders the target revision, anew when it is due. After a failure it
+// returns what was rendered before, with the error.
+func (s *session) desired(ctx context.Context) (*pipeline.Desired, error) {
+	req, err := s.renderRequest(ctx)
+	if err != nil {
+		return s.st.desired, err
+	}
+	data, err := json.Marshal(req)
+	if err != nil {
+		return s.st.desired, err
+	}
+	_, asked := s.app.Annotations[v1alpha1.AnnotationRefresh]
+	fresh := s.st.desired != nil && s.st.request == string(data) && s.now.Before(s.st.nextPoll)
+	if refresh := s.st.refresh.Swap(false); fresh && !refresh && !asked {
+		s.by(s.st.nextPoll)
+		return s.st.desired, nil
+	}
+	if s.app.Annotations[v1alpha1.AnnotationRefresh] == v1alpha1.RefreshHard {
+		s.renderer.Forget(s.instance)
+	}
+	desired, err := s.render(ctx, req)
+	if err != nil {
+		if s.st.request != string(data) {
+			// What was rendered before belongs to another spec.
+			s.st.desired = nil
+		}
+		return s.st.desired, err
+	}
+	s.st.request, s.st.desired, s.st.resolvedAt = string(data), desired, s.now
+	s.st.nextPoll = s.now.Add(s.opts.PollInterval + time.Duration(rand.Int64N(int64(s.opts.PollInterval)/2+1)))
+	s.by(s.st.nextPoll)
+	return desired, nil
+}
+
+func (s *session) render(ctx context.Context, req pipeline.Request) (*pipeline.Desired, error) {
+	revisions, err := s.renderer.Resolve(ctx, req.Sources)
+	if err != nil {
+		return nil, err
+	}
+	return s.renderer.Render(ctx, req, revisions)
+}
+
+func (s *session) renderRequest(ctx context.Context) (pipeline.Request, error) {
+	sources := s.app.Spec.EffectiveSources()
+	if len(sources) == 0 {
+		return pipeline.Request{}, pipeline.ErrNoSources
+	}
+	version, apis, err := s.dest.Version(ctx)
+	if err != nil {
+		return pipeline.Request{}, fmt.Errorf("ask cluster %s for its version: %w", s.dest.Server, err)
+	}
+	return pipeline.Request{
+		App: s.instance, Name: s.app.Name, AppNamespace: s.app.Namespace, Project: s.app.Spec.ProjectName(),
+		Sources: sources, Namespace: s.app.Spec.Destination.Namespace, KubeVersion: version, APIVersions: apis,
+	}, nil
+}
+
+// checkProject makes sure that the project exists.
+func (s *session) checkProject(ctx context.Context) error {
+	project := &v1alpha1.AppProject{}
+	name := client.ObjectKey{Namespace: s.opts.Namespace, Name: s.app.Spec.ProjectName()}
+	if err := s.client.Get(ctx, name, project); err != nil {
+		if client.IgnoreNotFound(err) == nil {
+			return fmt.Errorf("application references project %s which does not exist in namespace %s", name.Name, name.Namespace)
+		}
+		return fmt.Errorf("get project %s: %w", name, err)
+	}
+	return nil
+}

@@ -1,0 +1,135 @@
+// Copyright The Wavetrain Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package controller
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/wavetrain/wavetrain/api/v1alpha1"
+	"github.com/wavetrain/wavetrain/internal/manifest"
+	"github.com/wavetrain/wavetrain/internal/status"
+)
+
+// progressEvery bounds how often the status is written while an operation runs:
+// a write costs the API server more the larger the application is.
+const progressEvery = 5 * time.Second
+
+// shown is the comparison as the status describes it; nil when there is none.
+func (s *session) shown() *status.State {
+	if s.comparison == nil {
+		return nil
+	}
+	if s.state == nil {
+		described := status.Observe(status.Observation{
+			Plan: s.comparison.Plan, Live: s.comparison.Live, Superfluous: s.comparison.Superfluous,
+			Self:    manifest.Key{Group: v1alpha1.Group, Kind: "Application", Namespace: s.app.Namespace, Name: s.app.Name},
+			Options: manifest.ParseOptions(s.app.Spec.SyncOptionList()...),
+		})
+		s.state = &described
+	}
+	return s.state
+}
+
+func (s *session) syncStatus() v1alpha1.SyncStatusCode {
+	if state := s.shown(); state != nil && !s.unknownSources() {
+		return state.Sync()
+	}
+	return v1alpha1.SyncStatusUnknown
+}
+
+func (s *session) resources() []v1alpha1.ResourceStatus {
+	state := s.shown()
+	switch {
+	case state == nil:
+		return status.Unknown(s.app.Status.Resources)
+	case s.unknownSources():
+		return status.Unknown(state.Resources())
+	}
+	return state.Resources()
+}
+
+// writeStatus brings the Application's status up to date with one patch, or none
+// when nothing has changed.
+func (s *session) writeStatus(ctx context.Context) error {
+	s.fillStatus()
+	delete(s.app.Annotations, v1alpha1.AnnotationRefresh)
+	return s.patch(ctx)
+}
+
+// patch writes what this look has changed about the Application.
+func (s *session) patch(ctx context.Context) error {
+	if reflect.DeepEqual(s.before, s.app) {
+		return nil
+	}
+	if s.comparison != nil {
+		reconciled := metav1.NewTime(s.now)
+		s.app.Status.ReconciledAt = &reconciled
+	}
+	app := s.app.DeepCopy()
+	err := s.client.Patch(ctx, app, client.MergeFrom(s.before), client.FieldOwner(manifest.ControllerFieldManager))
+	if err != nil {
+		return fmt.Errorf("write status of %s/%s: %w", s.app.Namespace, s.app.Name, err)
+	}
+	s.st.written, s.st.statusAt = app.ResourceVersion, s.now
+	return nil
+}
+
+func (s *session) fillStatus() {
+	st := &s.app.Status
+	s.fillConditions()
+	st.ControllerNamespace = s.opts.Namespace
+	st.Resources = s.resources()
+	st.Sync.Status = s.syncStatus()
+	state := s.shown()
+	if state == nil {
+		if s.invalidSpec() {
+			st.Health = status.UnknownHealth(st.Health, "", s.now)
+		}
+		return
+	}
+	st.ResourceHealthSource = v1alpha1.ResourceHealthSourceAppTree
+	st.Health = state.Health(st.Health, s.now)
+	st.Summary = state.Summary()
+	if s.unknownSources() {
+		return
+	}
+	desired := s.compared
+	st.Sync.ComparedTo = s.app.Spec.ComparedTo()
+	if s.app.Spec.MultipleSources() {
+		st.Sync.Revision, st.Sync.Revisions = "", desired.Revisions
+		st.SourceType, st.SourceTypes = "", desired.Tools
+		return
+	}
+	st.Sync.Revision, st.Sync.Revisions = desired.Revisions[0], nil
+	st.SourceType, st.SourceTypes = desired.Tools[0], nil
+}
+
+func (s *session) fillConditions() {
+	found := s.problems
+	if s.comparison != nil {
+		found = append(found, status.PlanConditions(s.comparison.Plan)...)
+	}
+	if warning, ok := status.Truncated(s.st.dropped); ok {
+		found = append(found, warning)
+	}
+	evaluated := append(status.Evaluated(), v1alpha1.ConditionSyncError, v1alpha1.ConditionDeletionError)
+	s.app.Status.Conditions = status.Conditions(s.app.Status.Conditions, evaluated, found, s.now)
+}
+
+// invalidSpec tells whether the spec itself keeps the Application from being
+// looked at.
+func (s *session) invalidSpec() bool {
+	for _, c := range s.problems {
+		if c.Type == v1alpha1.ConditionInvalidSpecError {
+			return true
+		}
+	}
+	return false
+}
