@@ -91,6 +91,7 @@ func (e *engine) claimChanged(claim *corev1.PersistentVolumeClaim, gone bool) {
 	e.claims.mu.Lock()
 	delete(e.claims.byUID, claim.UID)
 	e.claims.mu.Unlock()
+	e.census.forget(claim.UID)
 	if claim.Spec.VolumeName != "" {
 		e.queue.Add(item{role: roleVolume, name: claim.Spec.VolumeName})
 	}

@@ -32,9 +32,12 @@ type pods struct {
 	byUID       map[types.UID]*podState
 	occurrences map[string]int
 	nextIP      int
+	// counting is held while a Pod is counted among those of its owners, which the kubelet's and the
+	// scheduler's worker may both find to be due.
+	counting sync.Mutex
 }
 
-// podState is one of them. Only the worker that has the Pod's item touches it.
+// podState is one of them. But for the subject, only the worker that has the Pod's item touches it.
 type podState struct {
 	seen     time.Time
 	subject  *rules.Pod
@@ -125,6 +128,8 @@ func imagesOf(spec *corev1.PodSpec) []string {
 
 // subjectOf completes what rules see of a Pod with its owners.
 func (e *engine) subjectOf(pod *corev1.Pod, state *podState) (*rules.Pod, error) {
+	e.pods.counting.Lock()
+	defer e.pods.counting.Unlock()
 	if state.subject.Owners != nil {
 		return state.subject, nil
 	}

@@ -34,6 +34,13 @@ type binder struct {
 
 func newBinder() *binder { return &binder{assumed: map[types.UID]string{}} }
 
+// has reports whether a Pod was put on a node already.
+func (b *binder) has(uid types.UID) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.assumed[uid] != ""
+}
+
 // placement is a decision of one pass.
 type placement struct {
 	pod  *corev1.Pod
@@ -49,7 +56,7 @@ func (e *engine) schedule(ctx context.Context, _ item) error {
 	nodes := e.nodesInUse()
 	pods := make([]*corev1.Pod, 0, len(waiting))
 	for _, o := range waiting {
-		if pod, ok := o.(*corev1.Pod); ok && e.binder.assumed[pod.UID] == "" {
+		if pod, ok := o.(*corev1.Pod); ok && !e.binder.has(pod.UID) {
 			pods = append(pods, pod)
 		}
 	}
