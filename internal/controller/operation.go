@@ -72,16 +72,16 @@ func (s *session) advance(ctx context.Context) error {
 }
 
 // unfinished tells whether the record holds an attempt of this operation that
-// has no outcome.
+// has no outcome, or has not tidied up after it.
 func (s *session) unfinished(state *v1alpha1.OperationState) bool {
 	rec := s.st.memory.Operation
-	return rec != nil && rec.Outcome == nil && rec.Operation == operationID(state.Operation)
+	return rec != nil && !rec.Ended() && rec.Operation == operationID(state.Operation)
 }
 
 // recorded tells whether the record holds the outcome of this operation.
 func (s *session) recorded(state *v1alpha1.OperationState) bool {
 	rec := s.st.memory.Operation
-	return rec != nil && rec.Outcome != nil && rec.Operation == operationID(state.Operation)
+	return rec != nil && rec.Ended() && rec.Operation == operationID(state.Operation)
 }
 
 // collect takes over what an ended run leaves behind.

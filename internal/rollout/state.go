@@ -141,11 +141,18 @@ func (s *State) update(rec machine.Record) {
 	s.Inventory = slices.DeleteFunc(slices.Clone(s.Inventory), func(e Entry) bool { return written[e.Key] })
 }
 
+// ended reports whether the attempt's end has been noted.
+func (s *State) ended(rec *machine.Record) bool {
+	return slices.ContainsFunc(s.Attempts, func(a Attempt) bool {
+		return a.Operation == rec.Operation && a.Attempt == rec.Attempt
+	})
+}
+
 // end notes the attempt's outcome and, if full says that the whole application
 // was released, the release.
 func (s *State) end(full bool, spec string) {
 	rec := s.Operation
-	if rec == nil || rec.Outcome == nil {
+	if rec == nil || rec.Outcome == nil || s.ended(rec) {
 		return
 	}
 	s.Attempts = append(slices.Clone(s.Attempts), Attempt{

@@ -62,9 +62,24 @@ func NewRecord(operation string, attempt int, p *plan.Plan, now time.Time) Recor
 
 // Resumable reports whether the attempt can be continued with p: a plan for the
 // same rendered set. Preconditions differ by nature, they are what the attempt
-// itself has changed.
+// itself has changed. An attempt that has its outcome is continued, too: it may
+// not have tidied up.
 func (r Record) Resumable(p *plan.Plan) bool {
-	return r.Operation != "" && r.Outcome == nil && r.Render == p.RenderDigest && slices.Equal(r.Revisions, p.Revisions)
+	return r.Operation != "" && r.Render == p.RenderDigest && slices.Equal(r.Revisions, p.Revisions)
+}
+
+// Ended reports whether nothing of the attempt is left to do: it has its outcome
+// and its hooks are deleted or released.
+func (r Record) Ended() bool {
+	if r.Outcome == nil {
+		return false
+	}
+	for _, s := range r.Steps {
+		if s.Held || s.Drop {
+			return false
+		}
+	}
+	return true
 }
 
 // Mark is the value of the annotation that tells this attempt's hooks from
