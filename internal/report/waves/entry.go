@@ -199,19 +199,19 @@ func remark(name string, entries []entry) string {
 	if len(groups) != 1 || len(entries) == 1 {
 		return ""
 	}
+	text := name + " is " + countKinds(workloads)
 	var without []string
+	if len(workloads) == 0 {
+		text, without = name+" is configuration", append(without, "Pods")
+	}
 	if !hooks {
 		without = append(without, "hooks")
 	}
 	if !subcharts {
 		without = append(without, "subcharts")
 	}
-	text := fmt.Sprintf("%s is %s", name, countKinds(workloads))
-	if len(workloads) == 0 {
-		text = fmt.Sprintf("%s runs no Pods", name)
-	}
-	if len(without) > 0 {
-		text += " without " + strings.Join(without, " or ")
+	if n := len(without); n > 0 {
+		text += " without " + strings.Join(without[:n-1], ", ") + choose(n > 1, " or ", "") + without[n-1]
 	}
 	return fmt.Sprintf("%s: all %d objects land in %s.", text, len(entries), entries[0].group())
 }

@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/wavetrain/wavetrain/internal/manifest"
@@ -42,9 +43,19 @@ func explain(service string, p *plan.Plan, entries []entry) []string {
 		lines = append(lines, r.text)
 	}
 	for _, m := range p.Moved {
-		lines = append(lines, fmt.Sprintf("%s `%s` is moved from %s to %s, because %s `%s` needs it.", m.Key.Kind, m.Key.Name, m.From, m.To, m.Because.Kind, m.Because.Name))
+		lines = append(lines, fmt.Sprintf("%s `%s` is moved from %s to %s, because %s `%s` needs it.", m.Key.Kind, m.Key.Name, place(m.From), place(m.To), m.Because.Kind, m.Because.Name))
 	}
 	return lines
+}
+
+// place writes "Sync/-1" the way the page does.
+func place(group string) string {
+	phase, wave, _ := strings.Cut(group, "/")
+	n, err := strconv.Atoi(wave)
+	if err != nil {
+		return group
+	}
+	return groupName(phase, n)
 }
 
 // reason is a sentence and where it belongs.
