@@ -144,7 +144,8 @@ func New(opts Options) (*Controller, error) {
 // Run reconciles until ctx ends. Rollouts in progress are abandoned in a state
 // from which the next run resumes them.
 func (c *Controller) Run(ctx context.Context) error {
-	if err := c.manager.Add(leaderRunnable(c.bootstrap)); err != nil {
+	// Before the first look at an Application, which would not find its project.
+	if err := c.bootstrap(ctx); err != nil {
 		return err
 	}
 	defer c.apps.abandon()

@@ -4,6 +4,7 @@
 package timeline
 
 import (
+	"slices"
 	"strconv"
 	"time"
 
@@ -105,7 +106,7 @@ type known struct{ done, failed bool }
 func required(obj *unstructured.Unstructured) []manifest.Key {
 	var keys []manifest.Key
 	for _, ref := range manifest.References(obj) {
-		if ref.AtStart && !ref.Optional {
+		if ref.AtStart && !ref.Optional && !slices.Contains(keys, ref.Target) {
 			keys = append(keys, ref.Target)
 		}
 	}

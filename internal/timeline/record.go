@@ -86,7 +86,7 @@ func (r *Recorder) Wait() { r.watchers.Wait() }
 // quiet are resources whose every heartbeat would be an event and which no
 // manifest orders.
 func quiet() []string {
-	return []string{"events", "leases", "endpoints", "endpointslices", "nodes", "pods", "replicasets", "controllerrevisions", "componentstatuses", "applications", "releaserecords"}
+	return []string{"events", "leases", "endpoints", "endpointslices", "nodes", "pods", "replicasets", "controllerrevisions", "componentstatuses", "releaserecords"}
 }
 
 // watchNewKinds opens a watch for every kind that has none yet.
