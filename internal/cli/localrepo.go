@@ -25,7 +25,8 @@ type localRepo struct {
 }
 
 // openLocalRepo opens the repository around start: the nearest directory with a
-// .wavetrain.yaml, else the top level of the Git work tree, else start itself.
+// .wavetrain.yaml, else the top level of the Git work tree, else the current
+// directory or start itself.
 func openLocalRepo(start string) (*localRepo, error) {
 	dir, err := repositoryRoot(start)
 	if err != nil {
@@ -72,7 +73,20 @@ func repositoryRoot(start string) (string, error) {
 	if gitTop != "" {
 		return gitTop, nil
 	}
+	// Nothing marks a root: take what the user stands in, if it is around start.
+	here, err := filepath.Abs(".")
+	if err != nil {
+		return "", err
+	}
+	if rel, err := filepath.Rel(here, start); err == nil && !leaves(rel) {
+		return here, nil
+	}
 	return start, nil
+}
+
+// leaves reports whether a relative path leads out of where it starts.
+func leaves(rel string) bool {
+	return rel == ".." || strings.HasPrefix(rel, ".."+string(filepath.Separator))
 }
 
 // rel is a path of the machine as a path of the repository.
@@ -85,7 +99,7 @@ func (r *localRepo) rel(name string) (string, error) {
 		return "", err
 	}
 	rel, err := filepath.Rel(r.dir, abs)
-	if err != nil || rel == ".." || strings.HasPrefix(rel, ".."+string(filepath.Separator)) {
+	if err != nil || leaves(rel) {
 		return "", fmt.Errorf("%s is outside the repository %s", name, r.dir)
 	}
 	return filepath.ToSlash(rel), nil

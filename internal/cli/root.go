@@ -111,7 +111,7 @@ Start with:
 	root.SetErr(s.Err)
 	root.SetVersionTemplate("wavetrain {{.Version}}\n")
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return withCode(exitUsage, err) })
-	root.AddCommand(commands(s)...)
+	root.AddCommand(commands(version, s)...)
 	for _, cmd := range allCommands(root) {
 		if check := cmd.Args; check != nil {
 			cmd.Args = func(cmd *cobra.Command, args []string) error {
@@ -125,8 +125,10 @@ Start with:
 	return root
 }
 
-func commands(_ Streams) []*cobra.Command {
-	return []*cobra.Command{}
+func commands(version string, s Streams) []*cobra.Command {
+	return []*cobra.Command{
+		newWavesCmd(s), newUpCmd(s), newAppCmd(s), newServeCmd(s), newSandboxCmd(s), newVersionCmd(s, version),
+	}
 }
 
 func allCommands(cmd *cobra.Command) []*cobra.Command {

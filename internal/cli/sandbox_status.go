@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"k8s.io/apimachinery/pkg/util/duration"
+	humanduration "k8s.io/apimachinery/pkg/util/duration"
 
 	"github.com/wavetrain/wavetrain/internal/sandbox"
 )
@@ -91,7 +91,7 @@ func sandboxTable(s Streams, list []sandbox.Status) error {
 			pid = strconv.Itoa(status.PID)
 		}
 		if status.StartedAt != nil {
-			age = duration.HumanDuration(time.Since(*status.StartedAt))
+			age = humanduration.HumanDuration(time.Since(*status.StartedAt))
 		}
 		rows = append(rows, []string{status.Name, string(status.State), status.KubernetesVersion, status.Server, pid, age, status.DataDir})
 	}

@@ -40,3 +40,15 @@ func (s Streams) stateDir() string {
 	}
 	return filepath.Join(s.Env("HOME"), ".local", "state", "wavetrain")
 }
+
+// cacheDir is where things are kept that can be made again: by the XDG Base
+// Directory Specification, or among temporary files where there is no home.
+func (s Streams) cacheDir() string {
+	if dir := s.Env("XDG_CACHE_HOME"); dir != "" {
+		return filepath.Join(dir, "wavetrain")
+	}
+	if home := s.Env("HOME"); home != "" {
+		return filepath.Join(home, ".cache", "wavetrain")
+	}
+	return filepath.Join(os.TempDir(), "wavetrain")
+}

@@ -211,7 +211,7 @@ func fromRoot(root, name string) string {
 		return name
 	}
 	rel, err := filepath.Rel(root, abs)
-	if err != nil || rel == ".." || strings.HasPrefix(rel, ".."+string(filepath.Separator)) {
+	if err != nil || leaves(rel) {
 		return name
 	}
 	return filepath.ToSlash(rel)

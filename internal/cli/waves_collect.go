@@ -271,15 +271,12 @@ func (c *wavesCollector) useValues(src *render.Source, repo *localRepo) error {
 	if a.release != "" {
 		helm.ReleaseName = a.release
 	}
-	for _, f := range a.valueFiles {
-		if _, err := os.Stat(f); err != nil {
-			return fmt.Errorf("value file %s does not exist", f)
-		}
-		rel, err := repo.rel(f)
+	for i, f := range a.valueFiles {
+		name, err := c.valueFile(src, repo, f, i)
 		if err != nil {
-			return fmt.Errorf("value file %w", err)
+			return err
 		}
-		helm.ValueFiles = append(helm.ValueFiles, "/"+rel)
+		helm.ValueFiles = append(helm.ValueFiles, name)
 	}
 	for _, flag := range []struct {
 		values []string
@@ -295,6 +292,33 @@ func (c *wavesCollector) useValues(src *render.Source, repo *localRepo) error {
 	}
 	src.Helm = &helm
 	return nil
+}
+
+// valueFile names a value file of the command line the way a source does: from
+// the root of the repository, or as a file of another one.
+func (c *wavesCollector) valueFile(src *render.Source, repo *localRepo, file string, i int) (string, error) {
+	if _, err := os.Stat(file); err != nil {
+		return "", fmt.Errorf("value file %s does not exist", file)
+	}
+	if rel, err := repo.rel(file); err == nil {
+		return "/" + rel, nil
+	}
+	other, err := c.repo(filepath.Dir(file))
+	if err != nil {
+		return "", err
+	}
+	rel, err := other.rel(file)
+	if err != nil {
+		return "", err
+	}
+	ref := fmt.Sprintf("f%d", i)
+	refs := maps.Clone(src.Refs)
+	if refs == nil {
+		refs = map[string]fs.FS{}
+	}
+	refs[ref] = other.files
+	src.Refs = refs
+	return "$" + ref + "/" + rel, nil
 }
 
 // setParameters takes the value of --set apart: assignments separated by commas

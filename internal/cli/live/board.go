@@ -17,8 +17,8 @@ import (
 // State is how an Application stands, as the caller judges it.
 type State struct {
 	// Done means that there is nothing to wait for, Failed that waiting is in
-	// vain.
-	Done, Failed bool
+	// vain, Running that events say more than Text.
+	Done, Failed, Running bool
 	// Text says so in words, or why it is neither.
 	Text string
 }
@@ -54,8 +54,9 @@ type entry struct {
 	running     bool
 	place, text string
 	since       time.Time
-	// started and ended bound the last operation.
-	started, ended time.Time
+	// started is when the last operation began, done when the Application was done
+	// after that; zero when it is not.
+	started, done time.Time
 }
 
 // NewBoard makes an empty board. Names of Applications in the namespace are shown
@@ -83,10 +84,14 @@ func (b *Board) Say(now time.Time, format string, args ...any) {
 }
 
 // Set notes how an Application, "namespace/name", stands.
-func (b *Board) Set(app string, s State) {
+func (b *Board) Set(app string, s State, now time.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.entry(app).state = s
+	a := b.entry(app)
+	if s.Done && !a.state.Done && !a.started.IsZero() {
+		a.done = now
+	}
+	a.state = s
 }
 
 // Remove forgets an Application that was deleted.
@@ -113,7 +118,7 @@ func (b *Board) Note(e event.Event) {
 	case event.StepFailed:
 		a.place, a.text, a.since = place, e.Object.Short()+": "+e.Message, e.Time
 	case event.OperationFinished:
-		a.running, a.place, a.text, a.since, a.ended = false, "", "", time.Time{}, e.Time
+		a.running, a.place, a.text, a.since = false, "", "", time.Time{}
 	case event.StepApplied, event.StepPruned, event.StepSucceeded, event.GroupPassed:
 	}
 }
@@ -160,10 +165,12 @@ func (b *Board) rows() []Row {
 			r.Failed, r.Text = true, "failed: "+a.state.Text
 		case a.running:
 			r.Place, r.Text, r.Since = a.place, a.text, a.since
+		case a.state.Running:
+			// The operation has not begun, or its result is being written.
 		default:
 			r.Done, r.Text = a.state.Done, a.state.Text
-			if r.Done && a.ended.After(a.started) && !a.started.IsZero() {
-				r.Text += ", took " + seconds(a.ended.Sub(a.started))
+			if r.Done && !a.done.IsZero() {
+				r.Text += ", took " + seconds(a.done.Sub(a.started))
 			}
 		}
 		list = append(list, r)

@@ -65,9 +65,14 @@ func TestRowOfAnApplication(t *testing.T) {
 			Row{Name: "shop", Text: "failed: boom", Failed: true},
 		},
 		"done": {
-			"the time that the operation took is said",
+			"the time from the operation's begin to the end of all waiting is said",
 			[]event.Event{begun, happened(3.5, event.OperationFinished, 0, 0, "")}, State{Done: true, Text: "Synced, Healthy"},
-			Row{Name: "shop", Text: "Synced, Healthy, took 2.5 s", Done: true},
+			Row{Name: "shop", Text: "Synced, Healthy, took 4.0 s", Done: true},
+		},
+		"result on its way": {
+			"between the last event and the status that shows the result there is nothing to say",
+			[]event.Event{begun, happened(3.5, event.OperationFinished, 0, 0, "")}, State{Running: true, Text: "Sync wave 0 (1/3): outdated"},
+			Row{Name: "shop"},
 		},
 		"done before": {
 			"an application that was in order without an operation took no time",
@@ -85,7 +90,7 @@ func TestRowOfAnApplication(t *testing.T) {
 			for _, e := range c.events {
 				b.Note(e)
 			}
-			b.Set("argocd/shop", c.state)
+			b.Set("argocd/shop", c.state, at(5))
 			if diff := cmp.Diff([]Row{c.want}, b.rows()); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", c.reason, diff)
 			}
@@ -95,8 +100,8 @@ func TestRowOfAnApplication(t *testing.T) {
 
 func TestBoardShowsOtherNamespacesAndForgets(t *testing.T) {
 	b := NewBoard("argocd")
-	b.Set("team/api", State{Text: "x"})
-	b.Set("argocd/shop", State{Text: "y"})
+	b.Set("team/api", State{Text: "x"}, at(0))
+	b.Set("argocd/shop", State{Text: "y"}, at(0))
 	b.Remove("argocd/shop")
 	want := []Row{{Name: "team/api", Text: "x"}}
 	if diff := cmp.Diff(want, b.rows()); diff != "" {
@@ -204,13 +209,17 @@ func TestScreenWritesNothingWhenNothingChanged(t *testing.T) {
 
 func TestLinesAreOnlyAppended(t *testing.T) {
 	var out strings.Builder
-	l := &log{w: &out, start: start(), last: map[string]string{}}
+	l := &log{w: &out, start: start(), last: map[string]logged{}}
 	shop := Row{Name: "shop", Place: "1/3 Sync wave 0", Text: "waiting for Job/migrate", Since: at(1)}
 	l.draw(at(0), nil, []Row{{Text: "starting the control plane", Since: at(0)}})
 	l.draw(at(4.2), []line{{at: at(4.1), text: "control plane ready"}}, nil)
 	l.draw(at(5), nil, []Row{shop})
 	l.draw(at(6), nil, []Row{shop})
 	l.draw(at(35.5), nil, []Row{shop})
+	shop.Text = "waiting for Job/migrate: 1 active"
+	l.draw(at(36), nil, []Row{shop})
+	shop.Text = "waiting for Job/migrate: 1 failed"
+	l.draw(at(37), nil, []Row{shop})
 	shop.Done, shop.Place, shop.Text = true, "", "Synced, Healthy"
 	l.draw(at(40), nil, []Row{shop})
 	l.draw(at(100), nil, []Row{shop})
@@ -218,6 +227,7 @@ func TestLinesAreOnlyAppended(t *testing.T) {
 [    4.1s] control plane ready
 [    5.0s] shop  1/3 Sync wave 0  waiting for Job/migrate
 [   35.5s] still shop  1/3 Sync wave 0  waiting for Job/migrate (35s)
+[   36.0s] shop  1/3 Sync wave 0  waiting for Job/migrate: 1 active
 [   40.0s] shop  Synced, Healthy
 `
 	if diff := cmp.Diff(want, out.String()); diff != "" {
@@ -236,9 +246,9 @@ func TestShowDrawsWhileItRuns(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan struct{})
 		go func() { defer close(done); s.Run(ctx) }()
-		time.Sleep(time.Second)
-		b.Set("argocd/shop", State{Text: "OutOfSync"})
-		time.Sleep(time.Second)
+		time.Sleep(950 * time.Millisecond)
+		b.Set("argocd/shop", State{Text: "OutOfSync"}, time.Now())
+		time.Sleep(1050 * time.Millisecond)
 		b.Say(time.Now(), "last words")
 		cancel()
 		<-done

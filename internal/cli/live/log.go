@@ -6,16 +6,40 @@ package live
 import (
 	"fmt"
 	"io"
+	"strings"
 	"time"
 )
+
+// detailEvery is how often a line is repeated because only its details changed: of
+// a wait it matters what for, less how far that has come.
+const detailEvery = 5 * time.Second
 
 // log appends a line for everything that changes.
 type log struct {
 	w     io.Writer
 	start time.Time
-	// last is what was written of each row, written when anything was.
-	last    map[string]string
+	// last is what was written of each Application, written when anything was.
+	last    map[string]logged
 	written time.Time
+}
+
+// logged is a row as it was written, and when.
+type logged struct {
+	place, text string
+	at          time.Time
+}
+
+// worth tells whether r says enough that is new to be written at now.
+func (l logged) worth(r Row, now time.Time) bool {
+	switch {
+	case r.Text == "" || r.Place == l.place && r.Text == l.text:
+		return false
+	case r.Place != l.place || r.Done || r.Failed:
+		return true
+	}
+	what, _, _ := strings.Cut(r.Text, ": ")
+	before, _, _ := strings.Cut(l.text, ": ")
+	return what != before || now.Sub(l.at) >= detailEvery
 }
 
 func (l *log) draw(now time.Time, said []line, rows []Row) {
@@ -24,12 +48,11 @@ func (l *log) draw(now time.Time, said []line, rows []Row) {
 	}
 	nameWidth, _ := widths(rows)
 	for _, r := range rows {
-		bare := r
-		bare.Since = time.Time{}
-		text := format(bare, nameWidth, len(r.Place), now)
-		if key := r.Place + "\x00" + r.Text; r.Text != "" && l.last[r.Name] != key {
-			l.last[r.Name] = key
-			l.write(now, now, text)
+		if l.last[r.Name].worth(r, now) {
+			l.last[r.Name] = logged{r.Place, r.Text, now}
+			bare := r
+			bare.Since = time.Time{}
+			l.write(now, now, format(bare, nameWidth, len(r.Place), now))
 		}
 	}
 	if l.written.IsZero() || now.Sub(l.written) < heartbeat {

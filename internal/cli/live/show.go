@@ -43,7 +43,7 @@ func OnTerminal(b *Board, w io.Writer, size func() (columns, lines int)) *Show {
 
 // AsLines shows the board as lines with the time since start.
 func AsLines(b *Board, w io.Writer, start time.Time) *Show {
-	return &Show{board: b, now: time.Now, view: &log{w: w, start: start, last: map[string]string{}}}
+	return &Show{board: b, now: time.Now, view: &log{w: w, start: start, last: map[string]logged{}}}
 }
 
 // Run draws until ctx ends, at the end a last time.

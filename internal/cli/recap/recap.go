@@ -11,7 +11,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/wavetrain/wavetrain/internal/manifest"
@@ -134,18 +133,22 @@ func milestones() []string {
 	return []string{"Job", "Deployment", "StatefulSet", "DaemonSet", "Application"}
 }
 
-// names lists objects, the first three of them by name.
+// names lists objects, the most telling first, as many by name as fit into a
+// column.
 func names(objects map[manifest.Key]bool) string {
-	const shown = 3
-	keys := slices.SortedFunc(maps.Keys(objects), manifest.Key.Compare)
-	texts := make([]string, 0, shown)
-	for i, k := range keys {
-		if i == shown && len(keys) > shown+1 {
-			return strings.Join(texts, ", ") + fmt.Sprintf(" and %d more", len(keys)-shown)
+	const width = 96
+	keys := slices.SortedFunc(maps.Keys(objects), func(a, b manifest.Key) int {
+		return cmp.Or(cmp.Compare(slices.Index(milestones(), a.Kind), slices.Index(milestones(), b.Kind)), a.Compare(b))
+	})
+	text := keys[0].Short()
+	for i, k := range keys[1:] {
+		longer := text + ", " + k.Short()
+		if len(longer) > width {
+			return fmt.Sprintf("%s and %d more", text, len(keys)-1-i)
 		}
-		texts = append(texts, k.Short())
+		text = longer
 	}
-	return strings.Join(texts, ", ")
+	return text
 }
 
 // Empty is true when nothing was created during the run.

@@ -111,17 +111,41 @@ func TestProof(t *testing.T) {
 	}
 }
 
-func TestNamesAreFew(t *testing.T) {
+func TestNamesFitIntoAColumn(t *testing.T) {
 	objects := map[manifest.Key]bool{}
-	for _, n := range []string{"e", "d", "c", "b"} {
-		objects[manifest.Key{Kind: "Job", Name: n}] = true
+	add := func(name string) { objects[manifest.Key{Kind: "Job", Name: name}] = true }
+	add("a")
+	add("b")
+	if got, want := names(objects), "Job/a, Job/b"; got != want {
+		t.Errorf("short ones fit: got %q, want %q", got, want)
 	}
-	if got, want := names(objects), "Job/b, Job/c, Job/d, Job/e"; got != want {
-		t.Errorf("four fit: got %q, want %q", got, want)
+	add("c-" + strings.Repeat("x", 90))
+	add("d")
+	if got, want := names(objects), "Job/a, Job/b and 2 more"; got != want {
+		t.Errorf("long ones are counted: got %q, want %q", got, want)
 	}
-	objects[manifest.Key{Kind: "Job", Name: "a"}] = true
-	if got, want := names(objects), "Job/a, Job/b, Job/c and 2 more"; got != want {
-		t.Errorf("five do not: got %q, want %q", got, want)
+	delete(objects, manifest.Key{Kind: "Job", Name: "a"})
+	delete(objects, manifest.Key{Kind: "Job", Name: "b"})
+	if got := names(objects); !strings.HasPrefix(got, "Job/c-") || !strings.HasSuffix(got, " and 1 more") {
+		t.Errorf("the first is always named: got %q", got)
+	}
+}
+
+func TestASecretWithManyUsersIsOneLine(t *testing.T) {
+	moments := run()
+	late := moment(timeline.Created, 90, manifest.Sync, 1, "Deployment", "late")
+	for _, m := range moments {
+		if m.Key.Name == "api" && m.What == timeline.Created {
+			late.Needs = m.Needs
+		}
+	}
+	moments = append([]timeline.Moment{late}, moments...)
+	var out strings.Builder
+	if err := Of(moments, timeline.Prove(moments), start()).Proof(&out); err != nil {
+		t.Fatal(err)
+	}
+	if want := "Secret/env created 45 < Deployment/api created 50 and 1 more later\n"; !strings.Contains(out.String(), want) {
+		t.Errorf("got\n%s\nwant %q in it", out.String(), want)
 	}
 }
 

@@ -11,6 +11,8 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/wavetrain/wavetrain/internal/timeline"
 )
 
@@ -73,9 +75,7 @@ func (r Recap) Proof(w io.Writer) error {
 		}
 		fmt.Fprintf(tw, "%s: %s\n", a.name, a.summary())
 		a.chain(tw)
-		for _, p := range a.secrets {
-			fmt.Fprintf(tw, "    %s created %d %s %s created %d\n", p.Before.Key.Short(), p.Before.ResourceVersion, sign(p.Holds), p.After.Key.Short(), p.After.ResourceVersion)
-		}
+		a.users(tw)
 	}
 	return tw.Flush()
 }
@@ -100,6 +100,31 @@ func (a *app) chain(w io.Writer) {
 		}
 		fmt.Fprintf(w, "  %s %s\t%s\t%d\t%s\n", mark, g, names(g.milestones), g.created, done)
 		before = g
+	}
+}
+
+// users writes a line per Secret that a controller made: the first of its users
+// stands for all of them.
+func (a *app) users(w io.Writer) {
+	first, count := map[types.UID]timeline.Proof{}, map[types.UID]int{}
+	var order []types.UID
+	for _, p := range a.secrets {
+		uid := p.Before.UID
+		known, ok := first[uid]
+		if !ok {
+			order = append(order, uid)
+		}
+		if !ok || p.After.ResourceVersion < known.After.ResourceVersion {
+			first[uid] = p
+		}
+		count[uid]++
+	}
+	for _, uid := range order {
+		p, more := first[uid], ""
+		if n := count[uid] - 1; n > 0 {
+			more = fmt.Sprintf(" and %d more later", n)
+		}
+		fmt.Fprintf(w, "    %s created %d %s %s created %d%s\n", p.Before.Key.Short(), p.Before.ResourceVersion, sign(p.Holds), p.After.Key.Short(), p.After.ResourceVersion, more)
 	}
 }
 

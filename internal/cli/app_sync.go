@@ -1,0 +1,206 @@
+// Copyright The Wavetrain Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/wavetrain/wavetrain/api/v1alpha1"
+)
+
+// syncFlags are the flags of `app sync`.
+type syncFlags struct {
+	revision  string
+	prune     bool
+	dryRun    bool
+	async     bool
+	strategy  string
+	resources []string
+	options   []string
+	timeout   duration
+}
+
+func (f *syncFlags) add(flags *pflag.FlagSet) {
+	flags.StringVar(&f.revision, "revision", "", "sync to this revision instead of the target revision")
+	flags.BoolVar(&f.prune, "prune", false, "delete what the source no longer contains")
+	flags.BoolVar(&f.dryRun, "dry-run", false, "check against the API server without changing anything")
+	flags.BoolVar(&f.async, "async", false, "return as soon as the sync is requested")
+	flags.StringVar(&f.strategy, "strategy", "hook", "hook runs hooks, apply leaves them out")
+	flags.StringArrayVar(&f.resources, "resource", nil, "only this object, as GROUP:KIND:NAME or GROUP:KIND:NAMESPACE/NAME; may be repeated")
+	flags.StringArrayVar(&f.options, "sync-option", nil, "sync option, for example Replace=true; may be repeated")
+	f.timeout = duration{10 * time.Minute}
+	flags.Var(&f.timeout, "timeout", "how long to wait for the sync (a duration, or seconds); 0 waits for ever")
+}
+
+func newAppSyncCmd(s Streams) *cobra.Command {
+	k := newKube(s)
+	var f syncFlags
+	cmd := &cobra.Command{
+		Use:   "sync NAME",
+		Short: "Sync an Application now and wait for the result",
+		Long: `Sync an Application now and wait for the result.
+
+Exit codes: 0 the sync succeeded, 1 it failed, 2 wrong usage, 4 it still ran when the time was up.`,
+		Example: `  wavetrain app sync frontend
+  wavetrain app sync frontend --prune --revision v1.4.0
+  wavetrain app sync frontend --resource apps:Deployment:frontend`,
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: completeApps(k),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, err := k.client()
+			if err != nil {
+				return err
+			}
+			name := types.NamespacedName{Namespace: k.namespace, Name: args[0]}
+			requested, err := requestSync(cmd.Context(), c, name, f)
+			if err != nil {
+				return err
+			}
+			if f.async {
+				fmt.Fprintf(s.Err, "application %q: sync requested\n", name.Name)
+				return nil
+			}
+			w := waiter{client: c, streams: s, timeout: f.timeout.Duration}
+			return w.wait(cmd.Context(), []types.NamespacedName{name}, func(app *v1alpha1.Application) verdict {
+				return operationVerdict(app, requested)
+			})
+		},
+	}
+	k.addFlags(cmd.Flags())
+	f.add(cmd.Flags())
+	return cmd
+}
+
+// requestSync puts the operation on the Application and returns when the
+// previous one began, to tell the new one from it.
+func requestSync(ctx context.Context, c client.Client, name types.NamespacedName, f syncFlags) (time.Time, error) {
+	app, err := getApp(ctx, c, name)
+	if err != nil {
+		return time.Time{}, err
+	}
+	if app.Operation != nil || (app.Status.OperationState != nil && !app.Status.OperationState.Phase.Completed()) {
+		return time.Time{}, fmt.Errorf("application %q: another operation is in progress: wait for it, or end it with `wavetrain app terminate-op %s`", name.Name, name.Name)
+	}
+	sync, err := f.operation(app)
+	if err != nil {
+		return time.Time{}, err
+	}
+	var before time.Time
+	if app.Status.OperationState != nil {
+		before = app.Status.OperationState.StartedAt.Time
+	}
+	app.Operation = &v1alpha1.Operation{Sync: sync, InitiatedBy: v1alpha1.OperationInitiator{Username: "wavetrain-cli"}}
+	if err := c.Update(ctx, app); err != nil {
+		if apierrors.IsConflict(err) {
+			return requestSync(ctx, c, name, f)
+		}
+		return time.Time{}, fmt.Errorf("request sync of application %q: %w", name.Name, err)
+	}
+	return before, nil
+}
+
+func (f syncFlags) operation(app *v1alpha1.Application) (*v1alpha1.SyncOperation, error) {
+	sync := &v1alpha1.SyncOperation{
+		Revision: f.revision, Prune: f.prune, DryRun: f.dryRun,
+		SyncOptions: append(append([]string{}, app.Spec.SyncOptionList()...), f.options...),
+	}
+	switch f.strategy {
+	case "hook":
+	case "apply":
+		sync.SyncStrategy = &v1alpha1.SyncStrategy{Apply: &v1alpha1.SyncStrategyApply{}}
+	default:
+		return nil, usageError("--strategy %q is not known: use hook or apply", f.strategy)
+	}
+	for _, text := range f.resources {
+		parts := strings.SplitN(text, ":", 3)
+		if len(parts) != 3 || parts[1] == "" || parts[2] == "" {
+			return nil, usageError("--resource %q: want GROUP:KIND:NAME, for example apps:Deployment:frontend", text)
+		}
+		r := v1alpha1.SyncOperationResource{Group: parts[0], Kind: parts[1], Name: parts[2]}
+		if ns, name, ok := strings.Cut(parts[2], "/"); ok {
+			r.Namespace, r.Name = ns, name
+		}
+		sync.Resources = append(sync.Resources, r)
+	}
+	return sync, nil
+}
+
+// operationVerdict judges the operation that began after the given time.
+func operationVerdict(app *v1alpha1.Application, after time.Time) verdict {
+	state := app.Status.OperationState
+	if state == nil || app.Operation != nil && state.FinishedAt != nil || !state.StartedAt.After(after) && state.FinishedAt != nil && !after.IsZero() && state.StartedAt.Time.Equal(after) {
+		return verdict{waiting: "waiting for the controller to begin"}
+	}
+	switch state.Phase {
+	case v1alpha1.OperationSucceeded:
+		return verdict{done: true, text: state.Message}
+	case v1alpha1.OperationFailed, v1alpha1.OperationError:
+		return verdict{failed: true, text: state.Message}
+	default:
+		return verdict{waiting: state.Message}
+	}
+}
+
+func newAppTerminateCmd(s Streams) *cobra.Command {
+	k := newKube(s)
+	cmd := &cobra.Command{
+		Use:               "terminate-op NAME",
+		Short:             "End the running operation of an Application",
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: completeApps(k),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, err := k.client()
+			if err != nil {
+				return err
+			}
+			app, err := getApp(cmd.Context(), c, types.NamespacedName{Namespace: k.namespace, Name: args[0]})
+			if err != nil {
+				return err
+			}
+			state := app.Status.OperationState
+			if state == nil || state.Phase.Completed() {
+				return fmt.Errorf("application %q: no operation is running", app.Name)
+			}
+			before := app.DeepCopy()
+			state.Phase = v1alpha1.OperationTerminating
+			if err := c.Patch(cmd.Context(), app, client.MergeFrom(before)); err != nil {
+				return fmt.Errorf("terminate operation of application %q: %w", app.Name, err)
+			}
+			fmt.Fprintf(s.Err, "application %q: operation is being terminated\n", app.Name)
+			return nil
+		},
+	}
+	k.addFlags(cmd.Flags())
+	return cmd
+}
+
+// duration is a flag that takes a Go duration or a number of seconds.
+type duration struct{ time.Duration }
+
+// Set implements pflag.Value.
+func (d *duration) Set(text string) error {
+	if parsed, err := time.ParseDuration(text); err == nil {
+		d.Duration = parsed
+		return nil
+	}
+	parsed, err := time.ParseDuration(text + "s")
+	if err != nil {
+		return errors.New("want a duration like 5m, or a number of seconds")
+	}
+	d.Duration = parsed
+	return nil
+}
+
+// Type implements pflag.Value.
+func (d *duration) Type() string { return "duration" }

@@ -1,0 +1,134 @@
+// Copyright The Wavetrain Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/spf13/cobra"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/wavetrain/wavetrain/internal/controller"
+	"github.com/wavetrain/wavetrain/internal/source"
+)
+
+// serveFlags are the flags of `serve`.
+type serveFlags struct {
+	pollInterval   duration
+	workers        int
+	leaderElect    bool
+	metricsAddress string
+	healthAddress  string
+	dataDir        string
+	installCRDs    bool
+	logFormat      string
+	verbosity      int
+}
+
+func newServeCmd(s Streams) *cobra.Command {
+	k := newKube(s)
+	f := serveFlags{pollInterval: duration{2 * time.Minute}}
+	cmd := &cobra.Command{
+		Use:   "serve",
+		Short: "Run the controller that rolls Applications out",
+		Long: `Run the controller that rolls Applications out, with a kubeconfig or inside a cluster, until
+SIGTERM or Ctrl-C. Rollouts in progress are continued by the next start.
+
+The log goes to standard error. With --metrics-address and --health-address, Prometheus
+metrics are served below /metrics and probes below /healthz and /readyz.
+
+Exit codes: 0 stopped by a signal, 1 it could not start or lost its cluster or its lease,
+2 wrong usage.`,
+		Example: `  # The cluster of the current kubeconfig context, from this machine
+  wavetrain serve --install-crds
+
+  # In a cluster, two replicas of which one acts
+  wavetrain serve --leader-elect --metrics-address :8080 --health-address :8081 --log-format json`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := f.check(); err != nil {
+				return err
+			}
+			return serve(cmd.Context(), s, k, f, cmd.Root().Version)
+		},
+	}
+	flags := cmd.Flags()
+	k.addFlags(flags)
+	flags.Var(&f.pollInterval, "poll-interval", "how often to look for new commits (a duration, or seconds)")
+	flags.IntVar(&f.workers, "workers", 10, "how many Applications are looked at at once")
+	flags.BoolVar(&f.leaderElect, "leader-elect", false, "let one of several controllers act, chosen by a Lease in --namespace")
+	flags.StringVar(&f.metricsAddress, "metrics-address", "", "address to serve metrics on, for example :8080 (default: none)")
+	flags.StringVar(&f.healthAddress, "health-address", "", "address to serve probes on, for example :8081 (default: none)")
+	flags.StringVar(&f.dataDir, "data-dir", "", "directory for copies of Git repositories; it may be lost at any time (default: in the cache directory)")
+	flags.BoolVar(&f.installCRDs, "install-crds", false, "install or update the definitions of Applications, AppProjects and ReleaseRecords first")
+	flags.StringVar(&f.logFormat, "log-format", logText, "text or json")
+	flags.CountVarP(&f.verbosity, "verbose", "v", "log more; may be repeated")
+	// The flag exists: it was made above.
+	_ = cmd.RegisterFlagCompletionFunc("log-format", cobra.FixedCompletions(completions([]string{logText, logJSON}), cobra.ShellCompDirectiveNoFileComp))
+	return cmd
+}
+
+func (f serveFlags) check() error {
+	switch {
+	case f.pollInterval.Duration < time.Second:
+		return usageError("--poll-interval %s is too short: one second at least", f.pollInterval)
+	case f.workers < 1:
+		return usageError("--workers must be at least 1")
+	case !slices.Contains([]string{logText, logJSON}, f.logFormat):
+		return usageError("--log-format %q is not known: use %s or %s", f.logFormat, logText, logJSON)
+	}
+	return nil
+}
+
+func serve(ctx context.Context, s Streams, k *kube, f serveFlags, version string) error {
+	log := newLogger(s.Err, f.logFormat, f.verbosity)
+	cfg, err := k.restConfig()
+	if err != nil {
+		return err
+	}
+	if f.installCRDs {
+		if err := installDefinitions(ctx, k, log); err != nil {
+			return err
+		}
+	}
+	dir := f.dataDir
+	if dir == "" {
+		dir = filepath.Join(s.cacheDir(), "repositories")
+	}
+	store, err := source.NewStore(source.Options{Dir: dir, Env: s.gitEnv()})
+	if err != nil {
+		return err
+	}
+	c, err := controller.New(controller.Options{
+		Config: cfg, Namespace: k.namespace, Sources: store,
+		PollInterval: f.pollInterval.Duration, Workers: f.workers, LeaderElection: f.leaderElect,
+		MetricsAddress: f.metricsAddress, HealthAddress: f.healthAddress, Log: log,
+	})
+	if err != nil {
+		return err
+	}
+	log.Info("controller starts", "version", version, "server", cfg.Host, "namespace", k.namespace)
+	if err := c.Run(ctx); err != nil {
+		return fmt.Errorf("run controller: %w", err)
+	}
+	log.Info("controller stopped")
+	return nil
+}
+
+func installDefinitions(ctx context.Context, k *kube, log logr.Logger) error {
+	c, err := k.client()
+	if err != nil {
+		return err
+	}
+	if err := installCRDs(ctx, client.Client(c)); err != nil {
+		return err
+	}
+	log.Info("definitions installed")
+	return nil
+}
