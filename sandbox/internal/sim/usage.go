@@ -34,7 +34,9 @@ func (e *engine) demands(namespace string, pods []*corev1.Pod) map[string]demand
 	for _, hpa := range autoscalers {
 		d := demand{metrics: hpa.Spec.Metrics, want: 1, have: 1}
 		target := hpa.Spec.ScaleTargetRef.Kind + "/" + hpa.Spec.ScaleTargetRef.Name
-		if n, ok := e.wanted(hpa); ok && n != int64(hpa.Status.CurrentReplicas) {
+		// Once the autoscaler has decided for that count the load is at its target, also while its Pods are still
+		// being made: counted against the few that are ready it would be too high, and more would be asked for.
+		if n, ok := e.wanted(hpa); ok && n != int64(hpa.Status.CurrentReplicas) && n != int64(hpa.Status.DesiredReplicas) {
 			if have := e.readyPods(pods, target); have > 0 {
 				d.want, d.have = n, have
 			}
@@ -84,10 +86,13 @@ func isReady(pod *corev1.Pod) bool {
 
 // workloadsOf names the workloads above a Pod.
 func (e *engine) workloadsOf(pod *corev1.Pod) []string {
-	above, _ := e.ownersOf(pod, nil)
+	subject, err := e.subjectOf(pod, e.pods.get(pod, e.clock.Now()))
+	if err != nil {
+		return nil
+	}
 	var out []string
-	for i := range above {
-		out = append(out, above[i].Kind+"/"+above[i].Name)
+	for i := range subject.Owners {
+		out = append(out, subject.Owners[i].Kind+"/"+subject.Owners[i].Name)
 	}
 	return out
 }
