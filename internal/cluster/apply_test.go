@@ -261,6 +261,12 @@ func TestRejections(t *testing.T) {
 			contains: []string{"dockerconfigjson"},
 			check:    func(err error) bool { return IsRejected(err) && !strings.Contains(err.Error(), "hush") },
 		},
+		"SecretNumber": {
+			reason:   "nor does a value of the wrong type appear",
+			object:   b.object("{apiVersion: v1, kind: Secret, metadata: {name: s}, data: {key: 31337}}"),
+			contains: []string{".data.key: expected string"},
+			check:    func(err error) bool { return IsRejected(err) && !strings.Contains(err.Error(), "31337") },
+		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

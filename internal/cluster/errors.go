@@ -244,7 +244,11 @@ func cause(key manifest.Key, err error) string {
 		if key.Group == "" && key.Kind == "Secret" && apierrors.IsBadRequest(err) {
 			return "the Secret cannot be read: values of data must be base64, those of stringData text"
 		}
-		return oneLine(status.Status().Message)
+		message := oneLine(status.Status().Message)
+		if untyped(err) && key.Group == "" && key.Kind == "Secret" {
+			message, _, _ = strings.Cut(message, ", got ")
+		}
+		return message
 	}
 	var urlErr *url.Error
 	if errors.As(err, &urlErr) {

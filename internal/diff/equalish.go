@@ -149,7 +149,8 @@ func (m *matcher) value(p place, desired, live any, whole bool, below *fieldpath
 			return whole && contains(p.path, d, l)
 		}
 	case nil:
-		return live == nil
+		// A null that we own was filled in by the server's default.
+		return whole || live == nil
 	default:
 		return whole && equalScalar(p.path, desired, live)
 	}
@@ -295,6 +296,9 @@ func (r rules) ignore(pointer []string) bool {
 // contains reports whether live holds everything that desired sets in a field
 // owned as a whole; more than that are defaults, or we would not own it.
 func contains(p path, desired, live any) bool {
+	if empty(desired) && live == nil {
+		return true
+	}
 	switch d := desired.(type) {
 	case map[string]any:
 		l, ok := live.(map[string]any)
@@ -323,6 +327,8 @@ func contains(p path, desired, live any) bool {
 	}
 }
 
+// equalScalar compares a value that we own. One that typed objects leave out may
+// be missing: had somebody else removed it, we would not own it.
 func equalScalar(p path, desired, live any) bool {
-	return sameScalar(desired, live) || p.holdsQuantity() && sameQuantity(desired, live)
+	return live == nil && empty(desired) || sameScalar(desired, live) || p.holdsQuantity() && sameQuantity(desired, live)
 }

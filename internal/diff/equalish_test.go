@@ -161,6 +161,16 @@ func TestEqualish(t *testing.T) {
 				{Kind: "Deployment", JSONPointers: []string{"/spec/replicas"}},
 			}},
 		},
+		"NullInGit": {
+			reason: "a field that is set to null is owned and has the server's default",
+			git:    func(u *unstructured.Unstructured) { u.Object["spec"].(map[string]any)["replicas"] = nil },
+			want:   true,
+		},
+		"NullEdited": {
+			reason: "somebody else's value in its place is drift",
+			edit:   func(s server) { s.edit("kubectl-scale", set(t, int64(5), "spec", "replicas")) },
+			git:    func(u *unstructured.Unstructured) { u.Object["spec"].(map[string]any)["replicas"] = nil },
+		},
 		"Superseded": {
 			reason: "while another tool's ownership has not moved, the server decides",
 			edit: func(s server) {
@@ -228,5 +238,24 @@ func TestEqualishDefaultedKey(t *testing.T) {
 	set(t, list, "spec", "template", "spec", "containers")(desired)
 	if Equalish(desired, live, Options{}) {
 		t.Error("another protocol is another port")
+	}
+}
+
+func TestEqualishValuesThatTypedObjectsLeaveOut(t *testing.T) {
+	desired := object(t, deployment)
+	set(t, false, "spec", "paused")(desired)
+	set(t, false, "spec", "template", "spec", "hostNetwork")(desired)
+	s := newServer(t, desired).apply(desired)
+	leaveOut := func(u *unstructured.Unstructured) *unstructured.Unstructured {
+		unstructured.RemoveNestedField(u.Object, "spec", "paused")
+		unstructured.RemoveNestedField(u.Object, "spec", "template", "spec", "hostNetwork")
+		return u
+	}
+	if !Equalish(desired, leaveOut(s.live()), Options{}) {
+		t.Error("false and absent are the same as long as we own the field")
+	}
+	s.edit("kubectl-edit", func(u *unstructured.Unstructured) { leaveOut(u) })
+	if Equalish(desired, s.live(), Options{}) {
+		t.Error("somebody removed the fields")
 	}
 }

@@ -54,8 +54,10 @@ func (m merger) value(p path, live, want any) any {
 		}
 		for name, v := range w {
 			switch {
-			case v == nil:
+			case v == nil && m.exact:
 				delete(l, name)
+			case v == nil:
+				// The server fills a default in, which live has.
 			case !m.exact && empty(v) && l[name] == nil:
 			default:
 				l[name] = m.value(p.field(name), l[name], v)

@@ -66,19 +66,13 @@ func TestCompareWithItself(t *testing.T) {
 		if changes := Compare(x, x, x, Options{}); len(changes) > 0 {
 			t.Errorf("an object differs from itself: %v", changes)
 		}
-		if changes := Compare(Normalize(x), Normalize(x), nil, Options{}); len(changes) > 0 && !hasNull(Normalize(x).Object) {
+		if changes := Compare(Normalize(x), Normalize(x), nil, Options{}); len(changes) > 0 {
 			t.Errorf("an object differs from its own prediction: %v", changes)
 		}
 		if text, err := Unified(x, x); err != nil || text != "" {
 			t.Errorf("unified difference with itself: %q, %v", text, err)
 		}
 	})
-}
-
-// hasNull reports whether a null hides somewhere: applying it removes the field.
-func hasNull(v any) bool {
-	data, err := json.Marshal(v)
-	return err != nil || strings.Contains(string(data), "null")
 }
 
 func TestCompareFindsEveryDifference(t *testing.T) {
