@@ -4,7 +4,6 @@
 package rollout_test
 
 import (
-	"context"
 	"slices"
 	"strings"
 	"testing"
@@ -19,7 +18,6 @@ import (
 	"github.com/wavetrain/wavetrain/internal/manifest"
 	"github.com/wavetrain/wavetrain/internal/rollout/machine"
 	"github.com/wavetrain/wavetrain/internal/rollout/rollouttest"
-	"github.com/wavetrain/wavetrain/internal/sandbox/sandboxtest"
 )
 
 // contracts hold for every cluster: the calls as they are, and rollouts on them.
@@ -48,43 +46,6 @@ func TestContractInMemory(t *testing.T) {
 			inMemory(t, func(p *place, _ *rollouttest.Memory) { contract(p) })
 		})
 	}
-}
-
-// rules make the sandbox's objects do what the fates of the objects in memory say.
-const rules = `
-rules:
-- match: {kind: Job, name: bad*}
-  failAfter: 1s
-- match: {kind: Job, name: never*}
-  neverFinish: true
-`
-
-func TestContractOnSandbox(t *testing.T) {
-	env := sandboxtest.Start(t, sandboxtest.Options{Nodes: 1})
-	env.SetRules(t, rules)
-	c, err := cluster.New(env.Config, cluster.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, stop := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() { ended <- c.Start(ctx) }()
-	t.Cleanup(func() {
-		stop()
-		if err := <-ended; err != nil {
-			t.Error(err)
-		}
-	})
-	// A subtest of its own returns only when its parallel ones have ended, before
-	// the rules and the cluster go.
-	t.Run("Contract", func(t *testing.T) {
-		for name, contract := range contracts() {
-			t.Run(name, func(t *testing.T) {
-				t.Parallel()
-				contract(&place{T: t, cluster: c, namespace: env.Namespace(t), store: &memoryStore{}, events: &eventLog{}})
-			})
-		}
-	})
 }
 
 func (p *place) watch(kinds ...string) {

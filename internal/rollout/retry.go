@@ -14,6 +14,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/wavetrain/wavetrain/internal/cluster"
+	"github.com/wavetrain/wavetrain/internal/event"
 )
 
 const (
@@ -101,9 +102,14 @@ func (r *Run) interrupted() <-chan struct{} {
 
 // troubled makes a transient error visible.
 func (r *Run) troubled(what string, err error, since time.Time) {
+	t := trouble{message: fmt.Sprintf("%s: %s; trying again", what, worded(err)), since: since}
 	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.trouble = trouble{message: fmt.Sprintf("%s: %s; trying again", what, worded(err)), since: since}
+	known := r.trouble.message == t.message
+	r.trouble = t
+	r.mu.Unlock()
+	if !known {
+		r.publish([]event.Event{{Type: event.Waiting, Message: t.message, Since: since}})
+	}
 }
 
 func (r *Run) settled() {

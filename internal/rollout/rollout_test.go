@@ -6,6 +6,7 @@ package rollout_test
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"sync"
 	"testing"
@@ -93,14 +94,22 @@ func (p *place) await(r *rollout.Run) rollout.Outcome {
 	}
 }
 
-// until waits for an event.
+// until waits for an event on an object.
 func (p *place) until(kind event.Type, name string) event.Event {
 	p.Helper()
+	return p.eventually(fmt.Sprintf("%s of %q", kind, name), func(e event.Event) bool {
+		return e.Type == kind && e.Object.Name == name
+	})
+}
+
+// eventually waits for an event.
+func (p *place) eventually(what string, match func(event.Event) bool) event.Event {
+	p.Helper()
 	select {
-	case e := <-p.events.first(kind, name):
+	case e := <-p.events.first(match):
 		return e
 	case <-time.After(2 * time.Minute):
-		p.Fatalf("no event %s of %q; there were %v", kind, name, p.events.lines())
+		p.Fatalf("no event %s; there were %v", what, p.events.lines())
 		panic("unreachable")
 	}
 }
@@ -163,9 +172,8 @@ type eventLog struct {
 }
 
 type waiter struct {
-	kind event.Type
-	name string
-	got  chan event.Event
+	match func(event.Event) bool
+	got   chan event.Event
 }
 
 func (l *eventLog) add(e event.Event) {
@@ -173,7 +181,7 @@ func (l *eventLog) add(e event.Event) {
 	defer l.mu.Unlock()
 	l.events = append(l.events, e)
 	for _, w := range l.asked {
-		if e.Type == w.kind && e.Object.Name == w.name {
+		if w.match(e) {
 			select {
 			case w.got <- e:
 			default:
@@ -182,16 +190,14 @@ func (l *eventLog) add(e event.Event) {
 	}
 }
 
-func (l *eventLog) first(kind event.Type, name string) <-chan event.Event {
+// first returns a channel that receives the first event that matches.
+func (l *eventLog) first(match func(event.Event) bool) <-chan event.Event {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	w := waiter{kind: kind, name: name, got: make(chan event.Event, 1)}
+	w := waiter{match: match, got: make(chan event.Event, 1)}
 	l.asked = append(l.asked, w)
-	for _, e := range l.events {
-		if e.Type == kind && e.Object.Name == name {
-			w.got <- e
-			break
-		}
+	if i := slices.IndexFunc(l.events, match); i >= 0 {
+		w.got <- l.events[i]
 	}
 	return w.got
 }

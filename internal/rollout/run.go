@@ -188,6 +188,8 @@ func (r *Run) run(ctx context.Context) {
 	defer unsubscribe()
 	defer r.hints.running.Wait()
 
+	_, groups := r.machine.Position()
+	r.publish([]event.Event{{Type: event.OperationStarted, Groups: groups}})
 	err := r.prepare(ctx)
 	if err == nil {
 		err = r.loop(ctx)

@@ -25,8 +25,8 @@ type Machine struct {
 	byID      map[string]*task
 	// current is the index of the first group that has not been passed; announced
 	// is the number of groups whose start was told.
-	current, announced         int
-	started, failing, finished bool
+	current, announced int
+	failing, finished  bool
 	// confirmed allows prunes that need a confirmation.
 	confirmed bool
 	// held are the objects that the last turn found waiting.

@@ -4,10 +4,8 @@
 package machine_test
 
 import (
-	"encoding/json"
 	"fmt"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
@@ -24,7 +22,7 @@ const maxTurns = 2000
 
 func TestGroupsAreNeverOvertaken(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		w := newWorld(t, scenarioGen.Draw(t, "scenario"))
+		w := newWorld(scenarioGen.Draw(t, "scenario"))
 		w.crash = func() bool { return rapid.IntRange(0, 9).Draw(t, "crash") == 0 }
 		w.run(t)
 	})
@@ -33,9 +31,9 @@ func TestGroupsAreNeverOvertaken(t *testing.T) {
 func TestCrashEndsInTheSameState(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := scenarioGen.Draw(t, "scenario")
-		smooth := newWorld(t, s)
+		smooth := newWorld(s)
 		smooth.run(t)
-		rough := newWorld(t, s)
+		rough := newWorld(s)
 		rough.crash = func() bool { return rapid.IntRange(0, 4).Draw(t, "crash") == 0 }
 		rough.run(t)
 
@@ -54,7 +52,7 @@ func TestCrashEndsInTheSameState(t *testing.T) {
 
 func TestStopLeavesNoHookRunning(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		w := newWorld(t, scenarioGen.Draw(t, "scenario"))
+		w := newWorld(scenarioGen.Draw(t, "scenario"))
 		stopAt := rapid.IntRange(0, 30).Draw(t, "stop at turn")
 		superseded := rapid.Bool().Draw(t, "superseded")
 		w.crash = func() bool { return rapid.IntRange(0, 19).Draw(t, "crash") == 0 }
@@ -169,28 +167,9 @@ func arrange(g groupSpec) groupSpec {
 	return g
 }
 
-// world is a scenario on a cluster, driven like the driver does, but with
-// crashes wherever one can happen.
-type world struct {
-	cluster *rollouttest.Memory
-	plan    *plan.Plan
-	now     time.Time
-	// record is the attempt's end; saved is what would survive a crash.
-	record machine.Record
-	saved  []byte
-	crash  func() bool
-	before func(turn int, m *machine.Machine)
-	// written are the steps that this attempt has written, over all crashes.
-	written map[string]bool
-}
-
-func newWorld(t *rapid.T, s scenario) *world {
-	start := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-	w := &world{
-		cluster: rollouttest.NewMemory(start), now: start, written: map[string]bool{},
-		crash: func() bool { return false }, before: func(int, *machine.Machine) {},
-	}
-	w.cluster.Put(rollouttest.Object("Namespace", rollouttest.Namespace, ""))
+func newWorld(s scenario) *world {
+	w := emptyWorld()
+	w.check, w.ended = w.mustNotOvertake, w.finish
 	var groups []plan.Group
 	for _, g := range s.groups {
 		var steps []plan.Step
@@ -199,8 +178,7 @@ func newWorld(t *rapid.T, s scenario) *world {
 		}
 		groups = append(groups, rollouttest.Group(g.phase, g.wave, steps...))
 	}
-	w.plan = rollouttest.Plan(groups...)
-	w.save(machine.NewRecord("op-7", 1, w.plan, start))
+	w.begin(groups...)
 	return w
 }
 
@@ -230,122 +208,8 @@ func (w *world) step(spec stepSpec) plan.Step {
 	return rollouttest.Step(u)
 }
 
-func (w *world) save(rec machine.Record) {
-	data, err := json.Marshal(rec)
-	if err != nil {
-		panic(err)
-	}
-	w.saved = data
-}
-
-// restart is what a new process does: it reads the record and plans again, which
-// leaves out prunes that are done.
-func (w *world) restart() *machine.Machine {
-	var rec machine.Record
-	if err := json.Unmarshal(w.saved, &rec); err != nil {
-		panic(err)
-	}
-	p := *w.plan
-	p.Groups = nil
-	for _, g := range w.plan.Groups {
-		var steps []plan.Step
-		for _, s := range g.Steps {
-			if _, live := w.cluster.Get(s.Key); s.Action != plan.Prune || live {
-				steps = append(steps, s)
-			}
-		}
-		if len(steps) > 0 {
-			p.Groups = append(p.Groups, plan.Group{Phase: g.Phase, Wave: g.Wave, Steps: steps})
-		}
-	}
-	return machine.New(&p, rec, machine.Limits{})
-}
-
-func (w *world) observe(key manifest.Key) machine.Observation {
-	u, _ := w.cluster.Get(key)
-	return machine.Observe(u, nil, health.Context{})
-}
-
-func (w *world) run(t *rapid.T) {
-	m := w.restart()
-	for turn := range maxTurns {
-		w.before(turn, m)
-		d := m.Next(w.observe, w.now)
-		if w.crash() {
-			m = w.restart()
-			continue
-		}
-		if d.Save {
-			w.save(m.Record())
-		}
-		if d.Finished {
-			w.record = m.Record()
-			w.finish(t)
-			return
-		}
-		if w.crash() {
-			m = w.restart()
-			continue
-		}
-		if len(d.Actions) == 0 {
-			w.sleep(t, d.WakeAt)
-			continue
-		}
-		if !w.act(t, m, d.Actions) {
-			m = w.restart()
-		}
-	}
-	t.Fatalf("no end after %d turns; waiting for %v", maxTurns, m.Wait())
-}
-
-// act carries actions out; it returns false if the process died among them.
-func (w *world) act(t *rapid.T, m *machine.Machine, actions []machine.Action) bool {
-	for _, a := range actions {
-		r := machine.Result{Action: a}
-		var err error
-		switch a.Kind {
-		case machine.Apply, machine.CreateHook:
-			w.mustNotOvertake(t, a)
-			w.written[a.Step] = true
-			err = w.write(a, &r)
-		case machine.Delete:
-			if a.Release {
-				err = w.cluster.RemoveFinalizer(t.Context(), a.Key, manifest.HookFinalizer)
-			}
-			if err == nil {
-				err = w.cluster.Delete(t.Context(), a.Key, deleteOptions(a))
-			}
-		case machine.Release:
-			err = w.cluster.RemoveFinalizer(t.Context(), a.Key, manifest.HookFinalizer)
-		}
-		if err != nil {
-			r.Err = err.Error()
-		}
-		if w.crash() {
-			return false
-		}
-		m.Report(r)
-	}
-	return true
-}
-
-// sleep moves time on to the next thing that happens.
-func (w *world) sleep(t *rapid.T, wake time.Time) {
-	next, ok := w.cluster.NextAt()
-	if !wake.IsZero() && (!ok || wake.Before(next)) {
-		next, ok = wake, true
-	}
-	if !ok {
-		t.Fatalf("the machine waits for something that cannot come")
-	}
-	if next.After(w.now) {
-		w.now = next
-	}
-	w.cluster.Tick(w.now)
-}
-
 // mustNotOvertake checks that everything of every earlier group is in place.
-func (w *world) mustNotOvertake(t *rapid.T, a machine.Action) {
+func (w *world) mustNotOvertake(t testRun, a machine.Action) {
 	for _, g := range w.plan.Groups {
 		for _, s := range g.Steps {
 			if s.ID == a.Step {
@@ -361,7 +225,7 @@ func (w *world) mustNotOvertake(t *rapid.T, a machine.Action) {
 	}
 }
 
-func (w *world) mustBePassed(t *rapid.T, a machine.Action, s *plan.Step) {
+func (w *world) mustBePassed(t testRun, a machine.Action, s *plan.Step) {
 	if w.failing(a) {
 		return
 	}
@@ -399,7 +263,7 @@ func (w *world) failing(a machine.Action) bool {
 }
 
 // finish checks what holds at the end of every attempt.
-func (w *world) finish(t *rapid.T) {
+func (w *world) finish(t testRun) {
 	created := map[manifest.Key]int{}
 	for _, c := range w.cluster.Writes() {
 		if c.Verb == "create" && c.Err == nil && c.Mark == "op-7/1" {

@@ -31,10 +31,6 @@ func (m *Machine) Next(observe Observer, now time.Time) Decision {
 }
 
 func (t *turn) run() {
-	if !t.started {
-		t.started = true
-		t.news = append(t.news, event.Event{Type: event.OperationStarted, Groups: len(t.groups)})
-	}
 	if t.rec.Outcome == nil && t.rec.Stop != nil && (!t.rec.Stop.Superseded || len(t.rec.Steps) == 0) {
 		t.stop()
 	}
