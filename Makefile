@@ -27,13 +27,13 @@ build: bin/wavetrain bin/wavetrain-sandbox ## Build bin/wavetrain and bin/wavetr
 .PHONY: bin/wavetrain
 bin/wavetrain:
 	@echo "building wavetrain (first time about 3 minutes)"
-	@$(GO) build -v -trimpath -ldflags '$(LDFLAGS)' -o bin/wavetrain ./cmd/wavetrain 2>&1 | $(PROGRESS)
+	@$(GO) build -v -ldflags '$(LDFLAGS)' -o bin/wavetrain ./cmd/wavetrain 2>&1 | $(PROGRESS)
 
 .PHONY: sandbox bin/wavetrain-sandbox
 sandbox: bin/wavetrain-sandbox ## Build the embedded control plane
 bin/wavetrain-sandbox:
 	@echo "building the embedded control plane (first time about 6 minutes)"
-	@cd sandbox && $(GO) build -v -trimpath -ldflags '$(SANDBOX_LDFLAGS)' -o ../bin/wavetrain-sandbox . 2>&1 | $(PROGRESS)
+	@cd sandbox && $(GO) build -v -ldflags '$(SANDBOX_LDFLAGS)' -o ../bin/wavetrain-sandbox . 2>&1 | $(PROGRESS)
 
 ##@ Check
 
