@@ -82,7 +82,7 @@ func (c *caches) start(ctx context.Context, e *engine) error {
 	core, net := c.factory.Core().V1(), c.factory.Networking().V1()
 	c.watchOwners(e)
 	on(core.Pods().Informer(), e.podChanged)
-	on(core.Nodes().Informer(), func(_ *corev1.Node, _ bool) { e.queue.Add(item{role: roleScheduler}) })
+	on(core.Nodes().Informer(), func(_ *corev1.Node, _ bool) { e.scheduleSoon() })
 	on(core.ConfigMaps().Informer(), e.configMapChanged)
 	on(core.Secrets().Informer(), e.secretChanged)
 	on(core.PersistentVolumeClaims().Informer(), e.claimChanged)

@@ -82,7 +82,7 @@ func claimItem(claim *corev1.PersistentVolumeClaim) item {
 }
 
 func (e *engine) claimChanged(claim *corev1.PersistentVolumeClaim, gone bool) {
-	e.queue.Add(item{role: roleScheduler})
+	e.scheduleSoon()
 	if !gone {
 		e.claims.get(claim.UID, e.clock.Now())
 		e.queue.Add(claimItem(claim))

@@ -215,7 +215,8 @@ func (s *scaleUp) forget(uid types.UID) {
 // addNodes adds the nodes of a rule when the time has come, once per rule. Only the scheduler's worker
 // calls it.
 func (e *engine) addNodes(ctx context.Context, pod *corev1.Pod, effects *rules.Rule) error {
-	adds, rule, now := effects.AddsNodes, effects.Source, e.clock.Now()
+	adds, now := effects.AddsNodes, e.clock.Now()
+	rule := fmt.Sprintf("%s %+v", effects.Source, *adds)
 	e.scaleUp.mu.Lock()
 	since, known := e.scaleUp.since[pod.UID]
 	if !known {
@@ -246,7 +247,7 @@ func (e *engine) addNodes(ctx context.Context, pod *corev1.Pod, effects *rules.R
 	for n := first; n < first+adds.Count; n++ {
 		node, err := e.node(n, adds)
 		if err != nil {
-			return fmt.Errorf("%s: %w", rule, err)
+			return fmt.Errorf("%s: %w", effects.Source, err)
 		}
 		if err := e.ensureNode(ctx, node); err != nil {
 			return err

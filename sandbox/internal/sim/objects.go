@@ -141,7 +141,10 @@ func (e *engine) syncObject(ctx context.Context, it item) error {
 	}
 	now := e.clock.Now()
 	state := e.objects.state(o, now)
-	effects := e.rules.forObject(e.objectSubject(o))
+	effects, err := e.objectEffects(o)
+	if err != nil {
+		return err
+	}
 	if o.GetDeletionTimestamp() != nil {
 		return e.letGo(ctx, it, o, state, effects)
 	}
@@ -166,6 +169,25 @@ func (e *engine) syncObject(ctx context.Context, it item) error {
 		return err
 	}
 	return e.behave(ctx, it, o, state, effects)
+}
+
+// objectEffects returns the rules for an object.
+func (e *engine) objectEffects(o *unstructured.Unstructured) (*rules.Rule, error) {
+	if o.GetKind() != "Pod" || o.GetAPIVersion() != "v1" {
+		return e.rules.forObject(e.objectSubject(o)), nil
+	}
+	pod, err := e.cache.pods.Pods(o.GetNamespace()).Get(o.GetName())
+	if err != nil || pod.UID != o.GetUID() {
+		return nil, errLater
+	}
+	subject, err := e.subjectOf(pod, e.pods.get(pod, e.clock.Now()))
+	if err != nil {
+		return nil, err
+	}
+	effects := e.rules.forPodObject(subject)
+	// A Pod's own needs are its kubelet's business.
+	effects.Needs, effects.NeedsCompleted = nil, nil
+	return effects, nil
 }
 
 // objectSubject is what rules see of an object.

@@ -31,6 +31,7 @@ type pods struct {
 	mu          sync.Mutex
 	byUID       map[types.UID]*podState
 	occurrences map[string]int
+	ips         map[string]types.UID
 	nextIP      int
 	// counting is held while a Pod is counted among those of its owners, which the kubelet's and the
 	// scheduler's worker may both find to be due.
@@ -46,7 +47,9 @@ type podState struct {
 	deletion time.Time
 }
 
-func newPods() *pods { return &pods{byUID: map[types.UID]*podState{}, occurrences: map[string]int{}} }
+func newPods() *pods {
+	return &pods{byUID: map[types.UID]*podState{}, occurrences: map[string]int{}, ips: map[string]types.UID{}}
+}
 
 func podItem(pod *corev1.Pod) item {
 	return item{role: rolePod, namespace: pod.Namespace, name: pod.Name}
@@ -63,7 +66,7 @@ func (e *engine) podChanged(pod *corev1.Pod, gone bool) {
 		e.queue.Add(podItem(pod))
 	}
 	if gone || pending(pod) || ended(pod) {
-		e.queue.Add(item{role: roleScheduler})
+		e.scheduleSoon()
 	}
 }
 
@@ -74,7 +77,10 @@ func ended(pod *corev1.Pod) bool {
 func (p *pods) forget(uid types.UID) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	delete(p.byUID, uid)
+	if known := p.byUID[uid]; known != nil {
+		delete(p.ips, known.ip)
+		delete(p.byUID, uid)
+	}
 }
 
 // get returns what is known of a Pod; one not seen before is counted.
@@ -91,24 +97,20 @@ func (p *pods) get(pod *corev1.Pod, now time.Time) *podState {
 		Occurrence: p.occurrences[name], Images: imagesOf(&pod.Spec),
 	}}}
 	p.byUID[pod.UID] = known
+	if known.ip != "" {
+		p.ips[known.ip] = pod.UID
+	}
 	return known
 }
 
 // address gives a Pod its address.
-func (p *pods) address(state *podState) string {
+func (p *pods) address(uid types.UID, state *podState) string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if state.ip != "" {
-		return state.ip
-	}
-	used := make(map[string]bool, len(p.byUID))
-	for _, other := range p.byUID {
-		used[other.ip] = true
-	}
 	for state.ip == "" {
 		p.nextIP = p.nextIP%65000 + 1
-		if ip := fmt.Sprintf("10.244.%d.%d", p.nextIP>>8, p.nextIP&255); !used[ip] {
-			state.ip = ip
+		if ip := fmt.Sprintf("10.244.%d.%d", p.nextIP>>8, p.nextIP&255); p.ips[ip] == "" {
+			state.ip, p.ips[ip] = ip, uid
 		}
 	}
 	return state.ip
@@ -167,7 +169,7 @@ func (e *engine) syncPod(ctx context.Context, it item) error {
 		e.blocked.remove(it)
 	}
 	result := state.record.Step(kubelet.Input{
-		Pod: pod, Effects: effects, Gates: gates, Now: now, PodIP: e.pods.address(state), HostIP: e.hostIP(pod.Spec.NodeName),
+		Pod: pod, Effects: effects, Gates: gates, Now: now, PodIP: e.pods.address(pod.UID, state), HostIP: e.hostIP(pod.Spec.NodeName),
 	})
 	for _, event := range result.Events {
 		e.events.Event(pod, event.Type, event.Reason, event.Message)
@@ -258,5 +260,5 @@ func (e *engine) enqueuePods() {
 	for _, pod := range all {
 		e.queue.Add(podItem(pod))
 	}
-	e.queue.Add(item{role: roleScheduler})
+	e.scheduleSoon()
 }

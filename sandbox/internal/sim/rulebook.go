@@ -92,6 +92,12 @@ func (b *ruleBook) forObject(o *rules.Object) *rules.Rule {
 	return b.active.ForObject(o, b.shipped)
 }
 
+func (b *ruleBook) forPodObject(p *rules.Pod) *rules.Rule {
+	b.mu.RLock()
+	defer b.mu.RUnlock()
+	return b.active.ForPodObject(p)
+}
+
 // kinds names the kinds that must be watched for the rules.
 func (b *ruleBook) kinds() []string {
 	b.mu.RLock()

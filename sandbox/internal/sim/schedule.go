@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
@@ -25,6 +26,9 @@ import (
 
 // bindings is how many Pods are bound at once.
 const bindings = 8
+
+// schedulePause is how long the scheduler waits for more to do.
+const schedulePause = 10 * time.Millisecond
 
 // binder remembers where Pods were put that the cache still shows without a node.
 type binder struct {
@@ -47,19 +51,26 @@ type placement struct {
 	node string
 }
 
+// scheduleSoon has the scheduler look at all Pods without a node. It waits a moment for more of them, since
+// a pass costs the more the more Pods there are at all.
+func (e *engine) scheduleSoon() { e.queue.AddAfter(item{role: roleScheduler}, schedulePause) }
+
 // schedule looks at all Pods without a node, once. Only one worker is ever in here.
 func (e *engine) schedule(ctx context.Context, _ item) error {
 	waiting, err := e.cache.podIndex.ByIndex(pendingIndex, pendingIndex)
 	if err != nil {
 		return fmt.Errorf("list Pods without a node: %w", err)
 	}
-	nodes := e.nodesInUse()
 	pods := make([]*corev1.Pod, 0, len(waiting))
 	for _, o := range waiting {
 		if pod, ok := o.(*corev1.Pod); ok && !e.binder.has(pod.UID) {
 			pods = append(pods, pod)
 		}
 	}
+	if len(pods) == 0 {
+		return nil
+	}
+	nodes := e.nodesInUse()
 	slices.SortFunc(pods, func(a, b *corev1.Pod) int {
 		return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time),
 			cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
@@ -72,7 +83,7 @@ func (e *engine) schedule(ctx context.Context, _ item) error {
 			errs = append(errs, err)
 			continue
 		}
-		node, why := scheduler.Place(pod, nodes, e, claimNames(effects))
+		node, why := scheduler.Place(pod, nodes, e, neededClaims(effects))
 		switch {
 		case node == "":
 			errs = append(errs, e.unschedulable(ctx, pod, effects, why))
@@ -95,11 +106,18 @@ func (e *engine) effectsOn(pod *corev1.Pod) (*rules.Rule, error) {
 	return e.rules.forPod(subject), nil
 }
 
-// claimNames is the claims that rules want bound before the Pod is scheduled.
-func claimNames(effects *rules.Rule) []string {
-	var out []string
+// neededClaims is what rules want of claims before the Pod is scheduled.
+func neededClaims(effects *rules.Rule) scheduler.Needs {
+	var out scheduler.Needs
 	for _, ref := range effects.NeedsBound {
-		out = append(out, ref.Name)
+		out.Bound = append(out.Bound, ref.Name)
+	}
+	if effects.Needs != nil {
+		for _, ref := range effects.Needs.Refs {
+			if ref.Kind == "PersistentVolumeClaim" {
+				out.Existing = append(out.Existing, ref.Name)
+			}
+		}
 	}
 	return out
 }

@@ -137,9 +137,11 @@ func TestAttemptsOfJob(t *testing.T) {
 	b.rules(`
   - match: {kind: Pod, owner: Job/migrate, occurrence: 1, namespace: $NS}
     failAfter: 200ms
-    exitCode: 3`)
+    exitCode: 3
+    event: {reason: FirstAttempt, message: "${name} fails"}`)
 	b.create(job("migrate", ""))
 	b.awaitField("batch/v1", "Job", "migrate", "status.failed", "1")
+	b.awaitEvent("Pod", "FirstAttempt", "fails")
 	b.awaitField("batch/v1", "Job", "migrate", "status.conditions.Complete.status", "True")
 	for _, pod := range b.pods("app=migrate") {
 		code := pod.Status.ContainerStatuses[0].State.Terminated.ExitCode

@@ -133,22 +133,29 @@ func (l List) ForPod(p *Pod) *Rule {
 // ForObject returns the rules with effects on objects, merged for o. Shipped rules have a say only when no
 // rule of l acts on o.
 func (l List) ForObject(o *Object, shipped List) *Rule {
-	out, acts := l.mergeForObject(o)
+	out, acts := l.merge(func(m *Match) bool { return m.matchesObject(o) })
 	if acts {
 		return out
 	}
-	other, _ := shipped.mergeForObject(o)
+	other, _ := shipped.merge(func(m *Match) bool { return m.matchesObject(o) })
 	other.Binding, other.Outcome = out.Binding, out.Outcome
 	other.Needs, other.NeedsCompleted = out.Needs, out.NeedsCompleted
 	return other
 }
 
-func (l List) mergeForObject(o *Object) (*Rule, bool) {
+// ForPodObject is ForObject for a Pod as an object, which may be matched by its owner as well.
+func (l List) ForPodObject(p *Pod) *Rule {
+	out, _ := l.merge(func(m *Match) bool { return m.objectKind() == "Pod" && m.matchesPod(p) })
+	return out
+}
+
+// merge returns the effects on objects of the rules that match, and whether any acts on the object itself.
+func (l List) merge(matches func(*Match) bool) (*Rule, bool) {
 	var out Rule
 	acts := false
 	for i := range l {
 		r := &l[i]
-		if !r.Match.matchesObject(o) {
+		if !matches(&r.Match) {
 			continue
 		}
 		acts = acts || r.HasObjectEffect()

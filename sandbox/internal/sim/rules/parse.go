@@ -62,6 +62,9 @@ func (r *Rule) check(d decoder, n *yaml.Node) error {
 	if b := r.Binding; b != nil && b.Never && (b.After > 0 || b.FirstPodUsingIt) {
 		return d.errorf(n, "neverBind and bindAfter exclude each other")
 	}
+	if r.HasObjectEffect() && r.Match.objectKind() == "" {
+		return d.errorf(n, "an effect on the object itself needs a match with a kind")
+	}
 	o := r.Outcome
 	if o == nil {
 		return nil

@@ -150,6 +150,7 @@ func TestParseRefuses(t *testing.T) {
 		"StatusMissing":       {reason: "nothing to write", text: "rules:\n- match: {kind: A}\n  setStatus: [{at: 1s}]\n", want: []string{"status"}},
 		"RulesNoList":         {reason: "wrong shape", text: "rules: {a: b}\n", want: []string{"f:1:", "list"}},
 		"NoYAML":              {reason: "not YAML", text: "rules: [\n", want: []string{"f:"}},
+		"EffectWithoutKind":   {reason: "any kind cannot be watched", text: "rules:\n- match: {name: A}\n  setStatus: [{status: {}}]\n", want: []string{"f:2:", "kind"}},
 		"ZeroOccurrence":      {reason: "counting starts at one", text: "rules:\n- match: {kind: A, occurrence: 0}\n", want: []string{"f:2:"}},
 		"NullWhereTextIsDue":  {reason: "null is no name", text: "rules:\n- match: {kind: ~}\n", want: []string{"f:2:"}},
 	}

@@ -172,8 +172,8 @@ func (r *Rule) HasObjectEffect() bool {
 // Kinds returns the kinds a rule is about or depends on, as often as they occur.
 func (r *Rule) Kinds() []string {
 	var kinds []string
-	if r.HasObjectEffect() && r.Match.Kind != "" {
-		kinds = append(kinds, r.Match.Kind)
+	if r.HasObjectEffect() {
+		kinds = append(kinds, r.Match.objectKind())
 	}
 	refs := append([]Ref(nil), r.NeedsCompleted...)
 	if r.Needs != nil {
@@ -186,6 +186,14 @@ func (r *Rule) Kinds() []string {
 		kinds = append(kinds, ref.Kind)
 	}
 	return kinds
+}
+
+// objectKind is the kind of what is matched; what has an owner is a Pod.
+func (m *Match) objectKind() string {
+	if m.Kind == "" && m.Owner != nil {
+		return "Pod"
+	}
+	return m.Kind
 }
 
 // glob reports whether text is what pattern says; each "*" stands for any text.

@@ -73,10 +73,13 @@ type Claims interface {
 	Claim(namespace, name string) (exists, bound, waits bool)
 }
 
+// Needs names claims of a Pod's namespace that must be there, or bound, though the Pod may not mount them.
+type Needs struct{ Existing, Bound []string }
+
 // Place returns the node for pod, or why there is none. Among fitting nodes the one with the fewest Pods
 // wins, then the first by name; nodes must be sorted by name.
-func Place(pod *corev1.Pod, nodes []*Node, claims Claims, needsBound []string) (node, why string) {
-	if problem := claimProblem(pod, claims, needsBound); problem != "" {
+func Place(pod *corev1.Pod, nodes []*Node, claims Claims, needs Needs) (node, why string) {
+	if problem := claimProblem(pod, claims, needs); problem != "" {
 		return "", unschedulable(len(nodes), problem)
 	}
 	requests := Requests(pod)
@@ -112,8 +115,8 @@ func unschedulable(nodes int, why string) string {
 		nodes, why, nodes, nodes)
 }
 
-// claimProblem looks at the claims of the volumes and at those a rule wants bound.
-func claimProblem(pod *corev1.Pod, claims Claims, needsBound []string) string {
+// claimProblem looks at the claims of the volumes and at those that are needed besides.
+func claimProblem(pod *corev1.Pod, claims Claims, needs Needs) string {
 	for i := range pod.Spec.Volumes {
 		name := ""
 		switch v := &pod.Spec.Volumes[i]; {
@@ -132,7 +135,12 @@ func claimProblem(pod *corev1.Pod, claims Claims, needsBound []string) string {
 			return "pod has unbound immediate PersistentVolumeClaims"
 		}
 	}
-	for _, name := range needsBound {
+	for _, name := range needs.Existing {
+		if exists, _, _ := claims.Claim(pod.Namespace, name); !exists {
+			return fmt.Sprintf("persistentvolumeclaim %q not found", name)
+		}
+	}
+	for _, name := range needs.Bound {
 		exists, bound, _ := claims.Claim(pod.Namespace, name)
 		switch {
 		case !exists:

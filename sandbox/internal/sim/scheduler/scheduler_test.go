@@ -66,7 +66,7 @@ func TestPlace(t *testing.T) {
 		reason string
 		set    func(*corev1.Pod, []*Node)
 		claims claims
-		needs  []string
+		needs  Needs
 		node   string
 		why    string
 	}{
@@ -138,7 +138,8 @@ func TestPlace(t *testing.T) {
 		"ClaimUnbound":   {reason: "an immediate claim must be bound first", set: func(p *corev1.Pod, _ []*Node) { claim(p) }, claims: claims{"data": "unbound"}, why: "pod has unbound immediate PersistentVolumeClaims"},
 		"ClaimWaits":     {reason: "a waiting claim wants a node first", set: func(p *corev1.Pod, _ []*Node) { claim(p) }, claims: claims{"data": "waits"}, node: "node-1"},
 		"ClaimBound":     {reason: "bound", set: func(p *corev1.Pod, _ []*Node) { claim(p) }, claims: claims{"data": "bound"}, node: "node-1"},
-		"RuleNeedsBound": {reason: "a rule may want a claim bound that the Pod does not mount", needs: []string{"other"}, claims: claims{"other": "waits"}, why: "pod has unbound immediate PersistentVolumeClaims"},
+		"RuleNeeds":      {reason: "or that it is there", needs: Needs{Existing: []string{"other"}}, why: `persistentvolumeclaim "other" not found`},
+		"RuleNeedsBound": {reason: "a rule may want a claim bound that the Pod does not mount", needs: Needs{Bound: []string{"other"}}, claims: claims{"other": "waits"}, why: "pod has unbound immediate PersistentVolumeClaims"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -155,7 +156,7 @@ func TestPlace(t *testing.T) {
 }
 
 func TestPlaceWithoutNodes(t *testing.T) {
-	if node, why := Place(pod("p", "1"), nil, claims{}, nil); node != "" || why != "no nodes available to schedule pods" {
+	if node, why := Place(pod("p", "1"), nil, claims{}, Needs{}); node != "" || why != "no nodes available to schedule pods" {
 		t.Errorf("Place = %q, %q", node, why)
 	}
 }
