@@ -328,13 +328,13 @@ func setParameters(value string, text bool) ([]v1alpha1.HelmParameter, error) {
 	start, depth := 0, 0
 	for i := 0; i <= len(value); i++ {
 		if i < len(value) {
-			switch {
-			case value[i] == '\\':
+			switch value[i] {
+			case '\\':
 				i++
 				continue
-			case value[i] == '{':
+			case '{':
 				depth++
-			case value[i] == '}':
+			case '}':
 				depth--
 			}
 			if value[i] != ',' || depth > 0 {

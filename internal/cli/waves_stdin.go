@@ -14,7 +14,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/wavetrain/wavetrain/internal/config"
 	"github.com/wavetrain/wavetrain/internal/manifest"
 )
 
@@ -31,17 +30,15 @@ func (c *wavesCollector) addStdin() error {
 	if err != nil {
 		return err
 	}
-	cfg := config.Config{}
 	repo, err := c.repo(".")
 	if err != nil {
 		return err
 	}
-	cfg = repo.config
 	name := c.args.release
 	if name == "" {
 		name = instanceOf(objects)
 	}
-	c.plan(name, c.namespaceOr(defaultNamespace), objects, cfg)
+	c.plan(name, c.namespaceOr(defaultNamespace), objects, repo.config)
 	return nil
 }
 
@@ -54,8 +51,7 @@ func decodePiped(data []byte) ([]manifest.Object, error) {
 	flush := func() error {
 		file, chart := sourceOf(doc.Bytes())
 		decoded, _, err := manifest.DecodeTolerant(pipe, doc.Bytes())
-		var fault *manifest.ParseError
-		if errors.As(err, &fault) {
+		if fault, ok := errors.AsType[*manifest.ParseError](err); ok {
 			return &manifest.ParseError{File: pipe, Line: fault.Line + start - 1, Msg: fault.Msg}
 		}
 		for _, o := range decoded {

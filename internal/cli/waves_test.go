@@ -6,6 +6,7 @@ package cli
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -45,20 +46,14 @@ func wavesIn(t testing.TB, dir, stdin string, args ...string) (stdout, stderr st
 	cmd.SetErr(&errs)
 	cmd.SilenceErrors, cmd.SilenceUsage = true, true
 	err := cmd.ExecuteContext(t.Context())
-	switch coded := (*exitError)(nil); {
-	case err == nil:
+	if err == nil {
 		return out.String(), errs.String(), exitOK
-	case asExitError(err, &coded):
-		return out.String(), errs.String() + err.Error(), coded.code
-	default:
-		return out.String(), errs.String() + err.Error(), exitFailed
 	}
-}
-
-func asExitError(err error, into **exitError) bool {
-	coded, ok := err.(*exitError)
-	*into = coded
-	return ok
+	code = exitFailed
+	if coded, ok := errors.AsType[*exitError](err); ok {
+		code = coded.code
+	}
+	return out.String(), errs.String() + err.Error(), code
 }
 
 var digestOnPage = regexp.MustCompile(`sha256:[0-9a-f]{64}`)
@@ -445,5 +440,36 @@ func BenchmarkRenderAsk(b *testing.B) {
 				b.Fatal(err)
 			}
 		}
+	}
+}
+
+// Whatever --set is given, its assignments are the text between top-level commas.
+func TestSetParametersSplitsLikeHelm(t *testing.T) {
+	cases := map[string]struct {
+		reason string
+		in     string
+		want   []string
+	}{
+		"Several": {reason: "Commas part assignments.", in: "a=1,b.c=2", want: []string{"a=1", "b.c=2"}},
+		"List":    {reason: "Commas in a list do not.", in: "a={1,2},b=3", want: []string{"a={1,2}", "b=3"}},
+		"Escaped": {reason: "Nor do escaped ones.", in: `a=1\,2,b=3`, want: []string{`a=1\,2`, "b=3"}},
+		"Empty":   {reason: "A value may be empty.", in: "a=", want: []string{"a="}},
+		"Equals":  {reason: "A value may hold an equals sign.", in: "a=b=c", want: []string{"a=b=c"}},
+		"Dollar":  {reason: "A dollar sign survives the build variables.", in: "a=$HOME", want: []string{"a=$$HOME"}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			parameters, err := setParameters(tc.in, false)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			for _, p := range parameters {
+				got = append(got, p.Name+"="+p.Value)
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("%s\n-want +got\n%s", tc.reason, diff)
+			}
+		})
 	}
 }

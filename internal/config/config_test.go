@@ -73,3 +73,20 @@ func TestParseErrors(t *testing.T) {
 		})
 	}
 }
+
+func FuzzParse(f *testing.F) {
+	f.Add("repository: x\nbootstrap: [a]\npurposes:\n- {match: a/b, purpose: c}\n")
+	f.Add("purposes: {}\n")
+	f.Add("- a\n- b\n")
+	f.Add("&a [*a]")
+	f.Fuzz(func(t *testing.T, text string) {
+		c, err := config.Parse(".wavetrain.yaml", []byte(text))
+		var fault *manifest.ParseError
+		if err != nil && !errors.As(err, &fault) {
+			t.Fatalf("an error that names no place: %v", err)
+		}
+		if err == nil {
+			c.PurposeOf("Service", "a")
+		}
+	})
+}

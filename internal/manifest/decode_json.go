@@ -69,12 +69,10 @@ type jsonWalker struct {
 func (w *jsonWalker) line() int { return w.lines.at(w.in.InputOffset()) }
 
 func (w *jsonWalker) wrap(err error) error {
-	var fault *ParseError
-	if errors.As(err, &fault) {
+	if _, ok := errors.AsType[*ParseError](err); ok {
 		return err
 	}
-	var syntax *json.SyntaxError
-	if errors.As(err, &syntax) {
+	if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
 		return &jsonSyntaxError{line: w.lines.at(syntax.Offset), msg: syntax.Error()}
 	}
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {

@@ -195,7 +195,8 @@ func TestDecodeReadsScalarsLikeKubectl(t *testing.T) {
 func sameAsKubectl(t interface {
 	Helper()
 	Errorf(string, ...any)
-}, text string) {
+}, text string,
+) {
 	t.Helper()
 	var want map[string]any
 	asJSON, errWant := sigsyaml.YAMLToJSON([]byte(text))

@@ -35,8 +35,7 @@ var separator = regexp.MustCompile(`(?m)^---[ \t]*`)
 func decodeOutput(file, text string) ([]manifest.Object, []*manifest.ParseError, error) {
 	text = separator.ReplaceAllString(text, "---\n")
 	objects, repeated, err := manifest.DecodeTolerant(file, []byte(text))
-	var fault *manifest.ParseError
-	if errors.As(err, &fault) {
+	if fault, ok := errors.AsType[*manifest.ParseError](err); ok {
 		return nil, nil, &manifest.ParseError{File: file, Msg: fmt.Sprintf("line %d of its output: %s", fault.Line, fault.Msg)}
 	}
 	return objects, repeated, err
@@ -92,30 +91,30 @@ func remoteReference(schema []byte) string {
 	if len(schema) == 0 || json.Unmarshal(schema, &content) != nil {
 		return ""
 	}
-	var find func(any) string
-	find = func(v any) string {
-		switch v := v.(type) {
-		case []any:
-			for _, item := range v {
-				if ref := find(item); ref != "" {
-					return ref
-				}
-			}
-		case map[string]any:
-			for _, key := range []string{"$ref", "$dynamicRef"} {
-				if ref, ok := v[key].(string); ok && !strings.HasPrefix(ref, "#") {
-					return ref
-				}
-			}
-			for _, key := range slices.Sorted(maps.Keys(v)) {
-				if ref := find(v[key]); ref != "" {
-					return ref
-				}
+	return referenceIn(content)
+}
+
+func referenceIn(v any) string {
+	switch v := v.(type) {
+	case []any:
+		for _, item := range v {
+			if ref := referenceIn(item); ref != "" {
+				return ref
 			}
 		}
-		return ""
+	case map[string]any:
+		for _, key := range []string{"$ref", "$dynamicRef"} {
+			if ref, ok := v[key].(string); ok && !strings.HasPrefix(ref, "#") {
+				return ref
+			}
+		}
+		for _, key := range slices.Sorted(maps.Keys(v)) {
+			if ref := referenceIn(v[key]); ref != "" {
+				return ref
+			}
+		}
 	}
-	return find(content)
+	return ""
 }
 
 // location is how Helm's engine writes a place: template, line, column.

@@ -36,7 +36,7 @@ type Input struct {
 
 // building admits one build at a time: Kustomize keeps the schema of the
 // Kubernetes API in variables of the process and changes them while it builds.
-var building sync.Mutex
+var building sync.Mutex //nolint:gochecknoglobals // it guards variables of the process, so it is one
 
 // Render builds the kustomization.
 func Render(ctx context.Context, in Input) ([]manifest.Object, error) {

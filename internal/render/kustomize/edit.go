@@ -120,8 +120,10 @@ func addLabels(k *types.Kustomization, o v1alpha1.ApplicationSourceKustomize) er
 		k.Labels = append(k.Labels, types.Label{Pairs: o.CommonLabels, IncludeTemplates: o.LabelIncludeTemplates})
 		return nil
 	}
-	merged, err := addPairs(k.CommonLabels, o.CommonLabels, o.ForceCommonLabels, "Label")
-	k.CommonLabels = merged
+	//nolint:staticcheck // "kustomize edit add label" writes this field, and so Argo CD does
+	have := &k.CommonLabels
+	merged, err := addPairs(*have, o.CommonLabels, o.ForceCommonLabels, "Label")
+	*have = merged
 	return err
 }
 

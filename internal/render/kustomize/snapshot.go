@@ -79,9 +79,13 @@ func (s *snapshot) add(dir string) error {
 func (s *snapshot) checkConfiguration(dir, name, entry string) error {
 	text := entry
 	if !strings.Contains(entry, "\n") {
-		data, err := s.memory.ReadFile(at(path.Join(dir, entry)))
+		file := at(path.Join(dir, entry))
+		if s.memory.IsDir(file) {
+			return nil
+		}
+		data, err := s.memory.ReadFile(file)
 		if err != nil {
-			return nil // a directory: addEntry has followed it
+			return fmt.Errorf("read %s: %w", path.Join(dir, entry), err)
 		}
 		text = string(data)
 	}
@@ -161,9 +165,11 @@ func (s *snapshot) kustomization(dir string) (*types.Kustomization, string, erro
 func namedFiles(k *types.Kustomization) []string {
 	list := slices.Concat(k.Crds, k.Configurations)
 	list = append(list, k.OpenAPI["path"])
+	//nolint:staticcheck // deprecated fields are in use and load files like the others
 	for _, p := range slices.Concat(k.Patches, k.PatchesJson6902) {
 		list = append(list, p.Path)
 	}
+	//nolint:staticcheck // as above
 	for _, p := range k.PatchesStrategicMerge {
 		list = append(list, string(p))
 	}

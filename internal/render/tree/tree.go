@@ -15,9 +15,12 @@ import (
 	"strings"
 )
 
-// maxDepth bounds the directories below the start of a walk, so that a link to
-// a parent directory ends.
-const maxDepth = 64
+// Bounds of a walk, so that one through links to parent directories ends: the
+// directories below its start, and everything it meets.
+const (
+	maxDepth   = 64
+	maxEntries = 200_000
+)
 
 // Resolve turns a path written in dir into a path of the tree: relative to
 // dir, or to the root of the tree if it begins with a slash.
@@ -46,20 +49,28 @@ type File struct {
 // everywhere; otherwise skip tells which directories (relative to dir) to leave
 // out. Links are followed within what files allows.
 func Walk(files fs.FS, dir string, skip func(rel string, info fs.FileInfo) bool, visit func(File) error) error {
-	return walk(files, dir, ".", skip, visit, 0)
+	w := walker{files: files, skip: skip, visit: visit}
+	return w.walk(dir, ".", 0)
 }
 
-func walk(files fs.FS, dir, rel string, skip func(string, fs.FileInfo) bool, visit func(File) error, depth int) error {
-	if depth > maxDepth {
-		return fmt.Errorf("%s: directories are nested more than %d deep (a link to a parent directory?)", dir, maxDepth)
-	}
-	entries, err := fs.ReadDir(files, dir)
+type walker struct {
+	files fs.FS
+	skip  func(string, fs.FileInfo) bool
+	visit func(File) error
+	met   int
+}
+
+func (w *walker) walk(dir, rel string, depth int) error {
+	entries, err := fs.ReadDir(w.files, dir)
 	if err != nil {
 		return fmt.Errorf("read directory %s: %w", dir, reason(err))
 	}
+	if w.met += len(entries); w.met > maxEntries || depth > maxDepth {
+		return fmt.Errorf("%s: too many files or directories (a link to a parent directory?)", dir)
+	}
 	for _, e := range entries {
 		f := File{Path: path.Join(dir, e.Name()), Rel: path.Join(rel, e.Name())}
-		if f.Info, err = fs.Stat(files, f.Path); err != nil {
+		if f.Info, err = fs.Stat(w.files, f.Path); err != nil {
 			if e.Type()&fs.ModeSymlink != 0 {
 				return fmt.Errorf("%s: the link leads nowhere inside the repository", f.Path)
 			}
@@ -68,11 +79,11 @@ func walk(files fs.FS, dir, rel string, skip func(string, fs.FileInfo) bool, vis
 		switch {
 		case f.Info.IsDir() && e.Name() == ".git":
 		case f.Info.IsDir():
-			if skip == nil || !skip(f.Rel, f.Info) {
-				err = walk(files, f.Path, f.Rel, skip, visit, depth+1)
+			if w.skip == nil || !w.skip(f.Rel, f.Info) {
+				err = w.walk(f.Path, f.Rel, depth+1)
 			}
 		default:
-			err = visit(f)
+			err = w.visit(f)
 		}
 		if err != nil {
 			return err
@@ -109,8 +120,7 @@ func (b *Budget) Read(files fs.FS, name string) ([]byte, error) {
 // reason strips operation and path from a file error: the caller has named
 // them as the user knows them.
 func reason(err error) error {
-	var pathError *fs.PathError
-	if errors.As(err, &pathError) {
+	if pathError, ok := errors.AsType[*fs.PathError](err); ok {
 		return pathError.Err
 	}
 	return err

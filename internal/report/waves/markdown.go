@@ -61,11 +61,8 @@ func (p *Page) markdownPattern(b *strings.Builder) {
 	marks, notes := p.footnotes()
 	b.WriteString("\n## Cross-service pattern\n\n| Wave bucket | Purpose | Who has it |\n|---|---|---|\n")
 	for i, bucket := range p.Pattern {
-		who := escapeMarkdown(bucket.Who)
-		for _, n := range marks[i] {
-			who += fmt.Sprintf(" [^%d]", n)
-		}
-		fmt.Fprintf(b, "| %s | %s | %s |\n", typeset(bucket.Bucket), escapeMarkdown(bucket.Purpose), who)
+		fmt.Fprintf(b, "| %s | %s | %s |\n", typeset(bucket.Bucket), escapeMarkdown(bucket.Purpose),
+			escapeMarkdown(bucket.Who)+marked(" [^%d]", marks[i]))
 	}
 	if len(notes) > 0 {
 		b.WriteString("\n")

@@ -235,9 +235,16 @@ func TestAbbreviate(t *testing.T) {
 func service(t *rapid.T, name string) []manifest.Object {
 	n := rapid.IntRange(1, 14).Draw(t, "objects")
 	kinds := [][2]string{
-		{"v1", "ConfigMap"}, {"v1", "ServiceAccount"}, {"v1", "Service"}, {"apps/v1", "Deployment"}, {"batch/v1", "Job"},
-		{"rbac.authorization.k8s.io/v1", "Role"}, {"rbac.authorization.k8s.io/v1", "RoleBinding"}, {"policy/v1", "PodDisruptionBudget"},
-		{"external-secrets.io/v1", "ExternalSecret"}, {"example.com/v1", "Widget"},
+		{"v1", "ConfigMap"},
+		{"v1", "ServiceAccount"},
+		{"v1", "Service"},
+		{"apps/v1", "Deployment"},
+		{"batch/v1", "Job"},
+		{"rbac.authorization.k8s.io/v1", "Role"},
+		{"rbac.authorization.k8s.io/v1", "RoleBinding"},
+		{"policy/v1", "PodDisruptionBudget"},
+		{"external-secrets.io/v1", "ExternalSecret"},
+		{"example.com/v1", "Widget"},
 	}
 	seen := map[string]bool{}
 	var objects []manifest.Object

@@ -58,6 +58,15 @@ func (p *Page) footnotes() (marks [][]int, notes []string) {
 	return marks, notes
 }
 
+// marked writes the marks of footnotes.
+func marked(format string, marks []int) string {
+	var b strings.Builder
+	for _, n := range marks {
+		fmt.Fprintf(&b, format, n)
+	}
+	return b.String()
+}
+
 // leftOutSentence names the objects without a part in a rollout.
 func (s ServicePage) leftOutSentence() string {
 	if len(s.leftOut) == 0 {

@@ -24,11 +24,7 @@ func (p *Page) Text() string {
 		b.WriteString("\nCROSS-SERVICE PATTERN\n")
 		rows := [][]string{{"BUCKET", "PURPOSE", "WHO HAS IT"}}
 		for i, bucket := range p.Pattern {
-			who := bucket.Who
-			for _, n := range marks[i] {
-				who += fmt.Sprintf(" (%d)", n)
-			}
-			rows = append(rows, []string{bucket.Bucket, bucket.Purpose, who})
+			rows = append(rows, []string{bucket.Bucket, bucket.Purpose, bucket.Who + marked(" (%d)", marks[i])})
 		}
 		columns(&b, rows)
 		for i, n := range notes {

@@ -133,31 +133,36 @@ func (x explainer) products() []reason {
 			if p.Object.Kind != "Secret" {
 				continue
 			}
-			var users []int
-			var keys []string
-			whole := false
-			for u, user := range x.entries {
-				if user.before(maker) || u == i {
-					continue
-				}
-				for _, ref := range manifest.References(user.object) {
-					if ref.Target == p.Object && ref.AtStart && !ref.Optional {
-						users = append(users, u)
-						keys = append(keys, ref.Keys...)
-						whole = whole || len(ref.Keys) == 0
-					}
-				}
-			}
+			users, keys := x.waiting(i, p.Object)
 			if len(users) == 0 {
 				continue
-			}
-			if whole {
-				keys = nil
 			}
 			reasons = append(reasons, reason{at: maker, rank: 2, text: x.productSentence(maker, p.Object.Name, x.pick(users), keys)})
 		}
 	}
 	return reasons
+}
+
+// waiting lists the entries from the maker's group on that cannot start
+// without the object, and the keys they read; no keys if one wants them all.
+func (x explainer) waiting(maker int, object manifest.Key) (users []int, keys []string) {
+	whole := false
+	for i, user := range x.entries {
+		if user.before(x.entries[maker]) || i == maker {
+			continue
+		}
+		for _, ref := range manifest.References(user.object) {
+			if ref.Target == object && ref.AtStart && !ref.Optional {
+				users = append(users, i)
+				keys = append(keys, ref.Keys...)
+				whole = whole || len(ref.Keys) == 0
+			}
+		}
+	}
+	if whole {
+		return users, nil
+	}
+	return users, keys
 }
 
 func (x explainer) productSentence(maker entry, secret string, users []entry, keys []string) string {
