@@ -32,7 +32,10 @@ type catalog struct {
 
 	mu     sync.RWMutex
 	loaded bool
-	groups map[string][]version
+	// failure is why nothing could be read, failedAt when that was.
+	failure  error
+	failedAt time.Time
+	groups   map[string][]version
 	// asked is when a group was last discovered on account of an unknown kind.
 	asked map[string]time.Time
 	// stirred is when something that defines kinds of the group last changed.
@@ -59,7 +62,8 @@ func newCatalog(client *discovery.DiscoveryClient, clock clock.Clock, server str
 }
 
 // load reads everything once. A group that cannot be discovered is left out and
-// asked again when somebody needs it.
+// asked again when somebody needs it. A failure holds for a moment, so that many
+// who ask do not each wait for a server that does not answer.
 func (c *catalog) load(ctx context.Context) error {
 	if c.isLoaded() {
 		return nil
@@ -69,6 +73,19 @@ func (c *catalog) load(ctx context.Context) error {
 	if c.isLoaded() {
 		return nil
 	}
+	if c.failure != nil && c.clock.Since(c.failedAt) < rediscoverEvery {
+		return c.failure
+	}
+	err := c.read(ctx)
+	c.failure, c.failedAt = err, c.clock.Now()
+	if err != nil && reasonOf(err) == Cancelled {
+		// One caller's context says nothing to the next.
+		c.failure = nil
+	}
+	return err
+}
+
+func (c *catalog) read(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	groups, lists, err := c.client.ServerGroupsAndResourcesWithContext(ctx)

@@ -13,9 +13,9 @@ import (
 	"github.com/wavetrain/wavetrain/internal/manifest"
 )
 
-// Get returns a watched object as it is now, without managedFields; it is never
-// older than our own last write of it. The object is shared: it must not be
-// changed.
+// Get returns a watched object as it is now, in its group's preferred version and
+// without managedFields; it is never older than our own last write of it. The
+// object is shared: it must not be changed. In another version it can be fetched.
 func (c *Cluster) Get(key manifest.Key) (*unstructured.Unstructured, bool) {
 	e, ok := c.store.get(key)
 	if !ok {
@@ -61,7 +61,8 @@ func (c *Cluster) Children(uid types.UID) []*unstructured.Unstructured {
 
 // Subscribe has fn called for every change of a watched object, in the order of
 // the changes, until cancel is called. The cache holds the new state when fn runs;
-// fn may read it, but must neither block nor write to the cluster.
+// fn may read it, but must neither block, nor write to the cluster, nor call
+// cancel.
 func (c *Cluster) Subscribe(fn func(Change)) (cancel func()) { return c.store.subscribe(fn) }
 
 func objects(entries []*entry) []*unstructured.Unstructured {

@@ -259,3 +259,16 @@ func TestEqualishValuesThatTypedObjectsLeaveOut(t *testing.T) {
 		t.Error("somebody removed the fields")
 	}
 }
+
+func BenchmarkEqualish(b *testing.B) {
+	desired := object(b, deployment)
+	live := newServer(b, desired).apply(desired).live()
+	opts := Options{ManagedFields: live.GetManagedFields()}
+	live.SetManagedFields(nil)
+	b.ReportAllocs()
+	for b.Loop() {
+		if !Equalish(desired, live, opts) {
+			b.Fatal("not in sync")
+		}
+	}
+}
