@@ -57,6 +57,11 @@ func Main(version string, args []string, s Streams) int {
 		// From here on a second signal has its default effect.
 		stop()
 	}()
+	return run(ctx, version, args, s)
+}
+
+// run is Main without the signals.
+func run(ctx context.Context, version string, args []string, s Streams) int {
 	root := newRootCmd(version, s)
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)

@@ -24,6 +24,9 @@ type upFlags struct {
 	logFile       string
 	whenSynced    bool
 	timeout       duration
+	// giveUp is how long an Application has to stay failed before --exit-when-synced
+	// gives up: what made it fail may change, and then it is taken up again.
+	giveUp time.Duration
 }
 
 const upLong = `Start a Kubernetes control plane on this machine, serve the Git repository in DIR (default
@@ -75,7 +78,7 @@ const upExample = `  # The repository in this directory, until Ctrl-C
   KUBECONFIG=kubeconfig wavetrain app list`
 
 func newUpCmd(s Streams) *cobra.Command {
-	f := upFlags{timeout: duration{10 * time.Minute}}
+	f := upFlags{timeout: duration{10 * time.Minute}, giveUp: 10 * time.Second}
 	cmd := &cobra.Command{
 		Use:     "up [DIR]",
 		Short:   "Roll a Git repository out on an embedded control plane",

@@ -33,9 +33,6 @@ const (
 	// calm is how long everything has to stay in order before that is believed.
 	// The last events of the recording arrive in the meantime.
 	calm = 500 * time.Millisecond
-	// giveUp is how long an Application has to stay failed before --exit-when-synced
-	// gives up: what made it fail may change, and then it is taken up again.
-	giveUp = 10 * time.Second
 )
 
 // up is one run of the command.
@@ -43,7 +40,7 @@ type up struct {
 	streams Streams
 	flags   upFlags
 	dir     string
-	start   time.Time
+	began   time.Time
 
 	board *live.Board
 	show  *live.Show
@@ -60,6 +57,9 @@ type up struct {
 	// later are objects to apply as soon as their kind is served.
 	later []manifest.Object
 
+	// life ends with the run. It is kept here because what is started lives longer
+	// than the call that starts it, whose own context is the limit on starting.
+	life context.Context
 	// running are the goroutines that end with the run; ended receives the error
 	// of one that ended before it.
 	running sync.WaitGroup
@@ -71,12 +71,12 @@ type up struct {
 }
 
 func newUp(s Streams, dir string, f upFlags) *up {
-	u := &up{streams: s, flags: f, dir: dir, start: time.Now(), ended: make(chan error, 2)}
+	u := &up{streams: s, flags: f, dir: dir, began: time.Now(), ended: make(chan error, 2)}
 	u.board = live.NewBoard(controller.DefaultNamespace)
 	if s.isTerminal(s.Err) {
 		u.show = live.OnTerminal(u.board, s.Err, s.terminalSize)
 	} else {
-		u.show = live.AsLines(u.board, s.Err, u.start)
+		u.show = live.AsLines(u.board, s.Err, u.began)
 	}
 	return u
 }
@@ -94,13 +94,14 @@ func (s Streams) terminalSize() (columns, lines int) {
 // run does everything from the first check to the last file removed.
 func (u *up) run(ctx context.Context) error {
 	runCtx, stop := context.WithCancel(ctx)
+	u.life = runCtx
 	showCtx, hide := context.WithCancel(context.WithoutCancel(ctx))
 	shown := make(chan struct{})
 	go func() {
 		defer close(shown)
 		u.show.Run(showCtx)
 	}()
-	err := u.bringUp(runCtx)
+	err := u.start(runCtx)
 	if err == nil {
 		err = u.stay(runCtx)
 	}
@@ -125,6 +126,23 @@ func (u *up) atEnd(what string, step func() error) {
 		}
 	})
 }
+
+// start brings everything up in the time that is given for all.
+func (u *up) start(ctx context.Context) error {
+	if !u.bounded() {
+		return u.bringUp(ctx)
+	}
+	limited, cancel := context.WithDeadlineCause(ctx, u.began.Add(u.flags.timeout.Duration), errTimeUp)
+	defer cancel()
+	err := u.bringUp(limited)
+	if err != nil && ctx.Err() == nil && context.Cause(limited) == errTimeUp {
+		return withCode(exitTimeout, fmt.Errorf("time is up after %s, before anything was rolled out: %w", u.flags.timeout, err))
+	}
+	return err
+}
+
+// bounded tells whether the run has to end by itself.
+func (u *up) bounded() bool { return u.flags.whenSynced && u.flags.timeout.Duration > 0 }
 
 // stage shows what is being done and does it.
 func (u *up) stage(text string, do func() error) error {
@@ -158,7 +176,7 @@ func (u *up) bringUp(ctx context.Context) error {
 	if err := u.stage("installing the kinds of Argo CD and Wavetrain", func() error { return u.prepare(ctx) }); err != nil {
 		return err
 	}
-	if err := u.stage("controller is starting", func() error { return u.startController(ctx, logger) }); err != nil {
+	if err := u.stage("controller is starting", func() error { return u.startController(logger) }); err != nil {
 		return err
 	}
 	return u.stage("applying what is applied by hand", func() error { return u.begin(ctx, objects) })
@@ -184,7 +202,7 @@ func (u *up) startSandbox(ctx context.Context) error {
 	u.atEnd("stop control plane", func() error { return started.Stop(context.Background()) })
 	u.running.Go(func() {
 		select {
-		case <-ctx.Done():
+		case <-u.life.Done():
 		case <-started.Done():
 			u.ended <- fmt.Errorf("the control plane has stopped: %w", orUnknown(started.Err()))
 		}
@@ -252,11 +270,11 @@ func (u *up) prepare(ctx context.Context) error {
 	if err := publishRewrites(ctx, u.client, controller.DefaultNamespace, u.repo.rewrites()); err != nil {
 		return err
 	}
-	u.recorder, err = timeline.Record(ctx, u.config, nil)
+	u.recorder, err = timeline.Record(u.life, u.config, nil)
 	return err
 }
 
-func (u *up) startController(ctx context.Context, logger io.Writer) error {
+func (u *up) startController(logger io.Writer) error {
 	store, err := source.NewStore(source.Options{
 		Dir: filepath.Join(u.work, "mirrors"), Rewrites: u.repo.rewrites(), Env: u.streams.gitEnv(),
 	})
@@ -270,11 +288,11 @@ func (u *up) startController(ctx context.Context, logger io.Writer) error {
 		return err
 	}
 	u.apps = newStandings(u.board, u.repo)
-	if err := u.apps.follow(ctx, u.config); err != nil {
+	if err := u.apps.follow(u.life, u.config); err != nil {
 		return err
 	}
 	u.running.Go(func() {
-		if err := u.controller.Run(ctx); err != nil && ctx.Err() == nil {
+		if err := u.controller.Run(u.life); err != nil && u.life.Err() == nil {
 			u.ended <- fmt.Errorf("the controller has stopped: %w", err)
 		}
 	})

@@ -16,8 +16,8 @@ import (
 // is in order and nothing else is asked for, or because it cannot become so.
 func (u *up) stay(ctx context.Context) error {
 	var timeUp <-chan time.Time
-	if u.flags.whenSynced && u.flags.timeout.Duration > 0 {
-		timer := time.NewTimer(u.flags.timeout.Duration - time.Since(u.start))
+	if u.bounded() {
+		timer := time.NewTimer(u.flags.timeout.Duration - time.Since(u.began))
 		defer timer.Stop()
 		timeUp = timer.C
 	}
@@ -46,7 +46,7 @@ func (u *up) stay(ctx context.Context) error {
 					return err
 				}
 			}
-			if failed := u.apps.failed(now, giveUp); u.flags.whenSynced && len(failed) > 0 {
+			if failed := u.apps.failed(now, u.flags.giveUp); u.flags.whenSynced && len(failed) > 0 {
 				return u.gaveUp(failed)
 			}
 		}
