@@ -19,7 +19,7 @@ import (
 	releasev1alpha1 "github.com/wavetrain/wavetrain/api/release/v1alpha1"
 )
 
-// AnnotationParts, on the first part, lists the numbers of the parts that hold
+// AnnotationParts lists, on the first part, the numbers of the parts that hold
 // the rest of the payload, in order. A write never touches parts that the first
 // one names: it puts the rest elsewhere, then changes the first, which makes the
 // whole of it valid at once.
@@ -169,7 +169,7 @@ func free(n int, used []int) []int {
 // put writes a part that no first part names yet, over whatever is there.
 func (r *Record) put(ctx context.Context, number, place, of int, text string) error {
 	part := r.object(number)
-	part.Part, part.Parts, part.Payload = int32(place), int32(of), text
+	part.Part, part.Parts, part.Payload = count(place), count(of), text
 	r.stale = slices.DeleteFunc(r.stale, func(n int) bool { return n == number })
 	err := r.client.Create(ctx, part)
 	if apierrors.IsAlreadyExists(err) {
@@ -185,7 +185,7 @@ func (r *Record) put(ctx context.Context, number, place, of int, text string) er
 // commit writes the first part.
 func (r *Record) commit(ctx context.Context, texts []string, numbers []int, s Summary) error {
 	first := r.object(1)
-	first.Part, first.Parts, first.Payload = 1, int32(len(texts)), texts[0]
+	first.Part, first.Parts, first.Payload = 1, count(len(texts)), texts[0]
 	first.Operation, first.Phase, first.Revision, first.Plan = s.Operation, s.Phase, s.Revision, s.Plan
 	first.Attempts = int64(s.Attempts)
 	if len(numbers) > 0 {
@@ -235,6 +235,11 @@ func (r *Record) sweep(ctx context.Context) {
 		}
 	}
 	r.stale = kept
+}
+
+// count is a number of parts as the record has it.
+func count(n int) int32 {
+	return int32(n) //nolint:gosec // the longest payload makes a few hundred parts
 }
 
 func (r *Record) object(part int) *releasev1alpha1.ReleaseRecord {

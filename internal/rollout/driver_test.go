@@ -32,7 +32,7 @@ func (p *place) frontend(fate string) plan.Group {
 }
 
 func TestSecretPrecedesItsUser(t *testing.T) {
-	inMemory(t, func(p *place, m *rollouttest.Memory) {
+	inMemory(t, func(p *place, _ *rollouttest.Memory) {
 		r := p.driver().Start(p.Context(), p.operation("op-1", p.frontend("ok@5s")))
 		e := p.until(event.Waiting, "frontend-secret")
 		want := "Sync wave 0 (1/1): waiting for Secret/frontend-secret of external-secrets.io/ExternalSecret/frontend-secret, " +
@@ -99,8 +99,10 @@ func TestOutageIsVisibleAndEnds(t *testing.T) {
 		op := p.operation("op-1", rollouttest.Group(manifest.Sync, 0, rollouttest.Step(p.object("ConfigMap", "settings", ""))))
 		op.Limits = &machine.Limits{NoProgress: time.Minute}
 		r := p.driver().Start(p.Context(), op)
-		time.Sleep(20 * time.Second)
-		if m := r.Snapshot().Message; !strings.Contains(m, "dry run of ConfigMap/settings: ") || !strings.Contains(m, "trying again") {
+		p.eventually("that tells of the outage", func(e event.Event) bool {
+			return e.Type == event.Waiting && strings.HasPrefix(e.Message, "dry run of ConfigMap/settings: ")
+		})
+		if m := r.Snapshot().Message; !strings.HasPrefix(m, "dry run of ConfigMap/settings: ") || !strings.HasSuffix(m, "; trying again") {
 			t.Errorf("during the outage it says %q", m)
 		}
 		outcome := p.await(r)
@@ -127,7 +129,7 @@ func TestAnotherWriterStopsTheRun(t *testing.T) {
 }
 
 func TestNewerReleaseSupersedesAWait(t *testing.T) {
-	inMemory(t, func(p *place, m *rollouttest.Memory) {
+	inMemory(t, func(p *place, _ *rollouttest.Memory) {
 		r := p.driver().Start(p.Context(), p.operation("op-1",
 			rollouttest.Group(manifest.Sync, 0, rollouttest.Step(p.object("Deployment", "web", "never"))),
 			rollouttest.Group(manifest.Sync, 1, rollouttest.Step(p.object("ConfigMap", "settings", ""))),
@@ -155,7 +157,11 @@ func TestPruneWaitsForConfirmation(t *testing.T) {
 		if e := p.until(event.Waiting, "old"); !strings.Contains(e.Message, "waiting for pruning confirmation of /ConfigMap/old") {
 			t.Errorf("it says %q", e.Message)
 		}
-		time.Sleep(time.Hour)
+		select {
+		case <-r.Done():
+			t.Fatalf("it did not wait: %+v", r.Outcome())
+		case <-time.After(time.Hour):
+		}
 		if p.get("ConfigMap", "old") == nil {
 			t.Fatal("the object was pruned without confirmation")
 		}

@@ -24,9 +24,7 @@ func (r *Run) execute(ctx context.Context, actions []machine.Action) {
 	var wg sync.WaitGroup
 	for _, a := range actions {
 		slots <- struct{}{}
-		wg.Add(1)
-		go func() {
-			defer wg.Done()
+		wg.Go(func() {
 			defer func() { <-slots }()
 			result, err := r.perform(ctx, a)
 			if errors.Is(err, errInterrupted) {
@@ -35,7 +33,7 @@ func (r *Run) execute(ctx context.Context, actions []machine.Action) {
 			r.mu.Lock()
 			defer r.mu.Unlock()
 			r.machine.Report(result)
-		}()
+		})
 	}
 	wg.Wait()
 	r.settled()

@@ -76,9 +76,7 @@ func (r *Run) rehearse(ctx context.Context) (*problem, error) {
 			continue
 		}
 		slots <- struct{}{}
-		wg.Add(1)
-		go func() {
-			defer wg.Done()
+		wg.Go(func() {
 			defer func() { <-slots }()
 			err := r.try(ctx, "dry run of "+step.Key.Short(), try)
 			mu.Lock()
@@ -91,7 +89,7 @@ func (r *Run) rehearse(ctx context.Context) (*problem, error) {
 				steps[step.ID] = worded(err)
 				retry = retry || retryable(err)
 			}
-		}()
+		})
 	}
 	wg.Wait()
 	r.settled()

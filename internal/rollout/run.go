@@ -86,7 +86,7 @@ func (d *Driver) newRun(op Operation) *Run {
 		r.record = rec.Clone()
 	} else {
 		r.record = machine.NewRecord(op.ID, op.Attempt, op.Plan, d.opts.Clock.Now())
-		r.state.begin(r.record.Clone())
+		r.state = r.state.begin(r.record.Clone())
 	}
 	r.machine = machine.New(op.Plan, r.record, r.limits)
 	if op.Confirmed {
@@ -138,7 +138,8 @@ func (r *Run) Confirm() {
 func (r *Run) end(s machine.Stop) {
 	r.mu.Lock()
 	r.machine.Stop(s)
-	if !s.Superseded {
+	// Before anything of the plan was written, nobody has to be waited for.
+	if !s.Superseded || len(r.record.Steps) == 0 {
 		select {
 		case <-r.stop:
 		default:
@@ -274,9 +275,9 @@ func earlier(a, b time.Time) time.Time {
 // be somebody else's.
 func (r *Run) save(ctx context.Context, finished bool) error {
 	r.mu.Lock()
-	r.state.update(r.record.Clone())
+	r.state = r.state.update(r.record.Clone())
 	if finished {
-		r.state.end(!r.op.Partial, r.op.Spec)
+		r.state = r.state.end(!r.op.Partial, r.op.Spec)
 	}
 	state := r.state
 	r.mu.Unlock()

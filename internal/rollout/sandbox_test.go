@@ -54,6 +54,7 @@ func onSandbox(t *testing.T) func(*testing.T) *place {
 		}
 	})
 	return func(t *testing.T) *place {
+		t.Helper()
 		return &place{T: t, cluster: c, namespace: env.Namespace(t), store: &memoryStore{}, events: &eventLog{}}
 	}
 }

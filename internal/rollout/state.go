@@ -122,15 +122,16 @@ func (s State) Owned() []Entry {
 
 // begin makes rec the operation in progress; what the last one has written
 // becomes part of the inventory.
-func (s *State) begin(rec machine.Record) {
+func (s State) begin(rec machine.Record) State {
 	s.Inventory = s.Owned()
 	s.Operation = &rec
+	return s
 }
 
 // update replaces the operation's record. Objects that it has written are left
 // out of the inventory: each uid is stored once, which halves the state of a
 // large application.
-func (s *State) update(rec machine.Record) {
+func (s State) update(rec machine.Record) State {
 	s.Operation = &rec
 	written := map[manifest.Key]bool{}
 	for _, step := range rec.Steps {
@@ -139,10 +140,11 @@ func (s *State) update(rec machine.Record) {
 		}
 	}
 	s.Inventory = slices.DeleteFunc(slices.Clone(s.Inventory), func(e Entry) bool { return written[e.Key] })
+	return s
 }
 
 // ended reports whether the attempt's end has been noted.
-func (s *State) ended(rec *machine.Record) bool {
+func (s State) ended(rec *machine.Record) bool {
 	return slices.ContainsFunc(s.Attempts, func(a Attempt) bool {
 		return a.Operation == rec.Operation && a.Attempt == rec.Attempt
 	})
@@ -150,10 +152,10 @@ func (s *State) ended(rec *machine.Record) bool {
 
 // end notes the attempt's outcome and, if full says that the whole application
 // was released, the release.
-func (s *State) end(full bool, spec string) {
+func (s State) end(full bool, spec string) State {
 	rec := s.Operation
 	if rec == nil || rec.Outcome == nil || s.ended(rec) {
-		return
+		return s
 	}
 	s.Attempts = append(slices.Clone(s.Attempts), Attempt{
 		Operation: rec.Operation, Attempt: rec.Attempt, Plan: rec.Plan, Render: rec.Render, Spec: spec, Revisions: rec.Revisions,
@@ -168,4 +170,5 @@ func (s *State) end(full bool, spec string) {
 			Revisions: rec.Revisions, At: rec.FinishedAt,
 		}
 	}
+	return s
 }

@@ -4,8 +4,9 @@
 package machine
 
 import (
-	"encoding/json"
+	"fmt"
 	"hash/fnv"
+	"io"
 	"slices"
 	"strconv"
 	"strings"
@@ -48,11 +49,10 @@ func Observe(u *unstructured.Unstructured, pods []*unstructured.Unstructured, ct
 
 // moving feeds what counts as progress of an object: its generation and its
 // status without times, which change on every heartbeat.
-func moving(w interface{ Write([]byte) (int, error) }, u *unstructured.Unstructured) {
+func moving(w io.Writer, u *unstructured.Unstructured) {
 	status, _, _ := unstructured.NestedFieldNoCopy(u.Object, "status")
-	// The encoder sorts keys; what comes from an API server can be encoded.
-	text, _ := json.Marshal([]any{u.GetUID(), u.GetGeneration(), u.GetDeletionTimestamp() != nil, timeless(status)})
-	_, _ = w.Write(text)
+	// Maps are printed in the order of their keys.
+	_, _ = fmt.Fprint(w, u.GetUID(), u.GetGeneration(), u.GetDeletionTimestamp() != nil, timeless(status))
 }
 
 // timeless returns v without fields that hold times or versions.

@@ -70,8 +70,10 @@ func TestProgress(t *testing.T) {
 		moves                 bool
 	}{
 		"Heartbeat": {"Times are no progress.", "{phase: A, lastHeartbeatTime: 1}", "{phase: A, lastHeartbeatTime: 2}", false},
-		"Nested": {"Times in conditions are no progress.",
-			"{conditions: [{type: R, lastTransitionTime: 1}]}", "{conditions: [{type: R, lastTransitionTime: 2}]}", false},
+		"Nested": {
+			"Times in conditions are no progress.",
+			"{conditions: [{type: R, lastTransitionTime: 1}]}", "{conditions: [{type: R, lastTransitionTime: 2}]}", false,
+		},
 		"Phase": {"A status that changes is progress.", "{phase: A}", "{phase: B}", true},
 		"Count": {"A count that rises is progress.", "{ready: 1}", "{ready: 2}", true},
 	}
@@ -91,18 +93,30 @@ func TestPods(t *testing.T) {
 		reason, status string
 		stuck, busy    bool
 	}{
-		"Running": {"A Job whose Pod runs has no limit.",
-			"{phase: Running, containerStatuses: [{name: main, ready: true, state: {running: {}}}]}", false, true},
-		"Creating": {"A container that is being created is on its way.",
-			"{phase: Pending, containerStatuses: [{name: main, state: {waiting: {reason: ContainerCreating}}}]}", false, false},
-		"Pull": {"An image that cannot be pulled is stuck.",
-			"{phase: Pending, containerStatuses: [{name: main, state: {waiting: {reason: ImagePullBackOff}}}]}", true, false},
-		"InitConfig": {"An init container that cannot be configured is stuck.",
-			"{phase: Pending, initContainerStatuses: [{name: init, state: {waiting: {reason: CreateContainerConfigError}}}]}", true, false},
-		"CrashLoop": {"A crash loop is stuck while it waits.",
-			"{phase: Running, containerStatuses: [{name: main, state: {waiting: {reason: CrashLoopBackOff}}}]}", true, false},
-		"CrashLoopRuns": {"A crash loop is stuck while it runs for a moment, too.",
-			"{phase: Running, containerStatuses: [{name: main, ready: false, state: {running: {}}, lastState: {terminated: {exitCode: 1}}}]}", true, false},
+		"Running": {
+			"A Job whose Pod runs has no limit.",
+			"{phase: Running, containerStatuses: [{name: main, ready: true, state: {running: {}}}]}", false, true,
+		},
+		"Creating": {
+			"A container that is being created is on its way.",
+			"{phase: Pending, containerStatuses: [{name: main, state: {waiting: {reason: ContainerCreating}}}]}", false, false,
+		},
+		"Pull": {
+			"An image that cannot be pulled is stuck.",
+			"{phase: Pending, containerStatuses: [{name: main, state: {waiting: {reason: ImagePullBackOff}}}]}", true, false,
+		},
+		"InitConfig": {
+			"An init container that cannot be configured is stuck.",
+			"{phase: Pending, initContainerStatuses: [{name: init, state: {waiting: {reason: CreateContainerConfigError}}}]}", true, false,
+		},
+		"CrashLoop": {
+			"A crash loop is stuck while it waits.",
+			"{phase: Running, containerStatuses: [{name: main, state: {waiting: {reason: CrashLoopBackOff}}}]}", true, false,
+		},
+		"CrashLoopRuns": {
+			"A crash loop is stuck while it runs for a moment, too.",
+			"{phase: Running, containerStatuses: [{name: main, ready: false, state: {running: {}}, lastState: {terminated: {exitCode: 1}}}]}", true, false,
+		},
 		"Done": {"A Pod that has ended is not stuck.", "{phase: Succeeded}", false, false},
 	}
 	for name, tt := range cases {

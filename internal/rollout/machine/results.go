@@ -21,7 +21,7 @@ const (
 	PruneSkipped Status = "PruneSkipped"
 )
 
-// Result of a step as an operation's status shows it.
+// StepResult is what became of a step, as an operation's status shows it.
 type StepResult struct {
 	Key     manifest.Key
 	Version string

@@ -57,8 +57,11 @@ func (w Wait) Message() string {
 // Subject is the wait without its place and its reason.
 func (w Wait) Subject() string {
 	if w.Effect != nil && w.Needer != nil {
-		return fmt.Sprintf("waiting for %s of %s, which %s needs%s",
-			w.Effect.Short(), title(w.Object), w.Needer.Short(), more(w.More, "resource"))
+		needs := " needs"
+		if w.More > 0 {
+			needs = more(w.More, "resource") + " need"
+		}
+		return fmt.Sprintf("waiting for %s of %s, which %s%s", w.Effect.Short(), title(w.Object), w.Needer.Short(), needs)
 	}
 	noun := "resource"
 	if w.For == completion.String() {
