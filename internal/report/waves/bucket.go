@@ -73,7 +73,7 @@ func (s *stage) differences(services []serviceEntries, holders []int, common []s
 		}
 		switch {
 		case !slices.Contains(common, kind):
-			note(strings.Join(with, ", ")+" only", s.own(services, having, kind))
+			note("only in "+strings.Join(with, ", "), s.own(services, having, kind))
 		case len(without) > 0:
 			note("not in "+strings.Join(without, ", "), shortKind(kind))
 		}

@@ -53,7 +53,7 @@ func TestPattern(t *testing.T) {
 			want: []string{
 				"PreSync (-2 → -1) | ConfigMap pg → Job init | all backends | ",
 				"PreSync 1 | Job setup | c only | ",
-				"Sync 0 | Service | all | b only: StatefulSet db; frontend only: Deployment",
+				"Sync 0 | Service | all | only in b: StatefulSet db; only in frontend: Deployment",
 				"Sync 1 (c: 4) | Job migration | all backends | ",
 				"Sync 2 (c: 5) | Deployment, HPA | all backends | not in b: HPA; c: HPA in wave 6",
 			},
