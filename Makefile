@@ -29,6 +29,7 @@ bin/wavetrain:
 	@echo "building wavetrain (first time about 3 minutes)"
 	@$(GO) build -v -ldflags '$(LDFLAGS)' -o bin/wavetrain ./cmd/wavetrain 2>&1 | $(PROGRESS)
 
+# Without -trimpath: its tests would compile Kubernetes a second time, as a build with other flags.
 .PHONY: sandbox bin/wavetrain-sandbox
 sandbox: bin/wavetrain-sandbox ## Build the embedded control plane
 bin/wavetrain-sandbox:

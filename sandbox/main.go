@@ -13,6 +13,9 @@ import (
 	"github.com/wavetrain/wavetrain/sandbox/internal/command"
 )
 
+// version is that of Wavetrain; the build sets it.
+var version = "dev"
+
 func main() {
 	os.Exit(run())
 }
@@ -20,5 +23,5 @@ func main() {
 func run() int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	return command.Main(ctx, os.Args[1:], command.Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr})
+	return command.Main(ctx, version, os.Args[1:], command.Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr})
 }

@@ -18,6 +18,8 @@ import (
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/wavetrain/wavetrain/internal/sandbox"
 )
 
 func TestMain(m *testing.M) {
@@ -40,8 +42,28 @@ func TestMain(m *testing.M) {
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata/script", RequireUniqueNames: true,
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits},
+		Cmds:  map[string]func(*testscript.TestScript, bool, []string){"exits": exits},
+		Setup: stopSandboxes,
 	})
+}
+
+// stopSandboxes sees that a script which fails leaves no sandbox running in the background.
+func stopSandboxes(env *testscript.Env) error {
+	state := filepath.Join(env.WorkDir, "state")
+	env.Setenv("XDG_STATE_HOME", state)
+	env.Defer(func() {
+		instances := sandbox.Instances{Dir: filepath.Join(state, "wavetrain", "sandboxes")}
+		list, err := instances.List()
+		if err != nil {
+			panic(err)
+		}
+		for _, status := range list {
+			if err := instances.Delete(context.Background(), status.Name); err != nil {
+				panic(err)
+			}
+		}
+	})
+	return nil
 }
 
 // exits is the script command "exits CODE COMMAND...": it runs the command and

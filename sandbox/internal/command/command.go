@@ -20,6 +20,7 @@ import (
 	"github.com/wavetrain/wavetrain/sandbox/internal/controlplane"
 	"github.com/wavetrain/wavetrain/sandbox/internal/datadir"
 	"github.com/wavetrain/wavetrain/sandbox/internal/sim"
+	"github.com/wavetrain/wavetrain/sandbox/internal/sim/rules"
 	"github.com/wavetrain/wavetrain/sandbox/internal/version"
 )
 
@@ -36,9 +37,9 @@ const (
 	exitUsage  = 2
 )
 
-// Main runs the command and returns its exit code. The end of the context stops the control plane.
-func Main(ctx context.Context, args []string, streams Streams) int {
-	cmd := newCommand(streams)
+// Main runs the command and returns its exit code. Build is the version of Wavetrain. The end of the context stops the control plane.
+func Main(ctx context.Context, build string, args []string, streams Streams) int {
+	cmd := newCommand(build, streams)
 	cmd.SetArgs(args)
 	cmd.SetOut(streams.Out)
 	cmd.SetErr(streams.Err)
@@ -102,14 +103,14 @@ const examples = `  # A control plane for as long as this command runs
   # Start it from a program: JSON when ready, stops when standard input ends
   wavetrain-sandbox -o json --stop-with-parent`
 
-func newCommand(streams Streams) *cobra.Command {
+func newCommand(build string, streams Streams) *cobra.Command {
 	var f flags
 	cmd := &cobra.Command{
 		Use:           "wavetrain-sandbox",
 		Short:         "Run a Kubernetes control plane with simulated nodes",
 		Long:          long,
 		Example:       examples,
-		Version:       "Kubernetes " + version.Kubernetes(),
+		Version:       build,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Args: func(_ *cobra.Command, args []string) error {
@@ -122,7 +123,7 @@ func newCommand(streams Streams) *cobra.Command {
 			return run(cmd.Context(), f, streams)
 		},
 	}
-	cmd.SetVersionTemplate("wavetrain-sandbox, {{.Version}}\n")
+	cmd.SetVersionTemplate("wavetrain-sandbox {{.Version}}, Kubernetes " + version.Kubernetes() + "\n")
 	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
 	cmd.CompletionOptions.DisableDefaultCmd = true
 	f.register(cmd)
@@ -145,7 +146,7 @@ func (f *flags) register(cmd *cobra.Command) {
 	fs.StringVarP(&f.output, "output", "o", "text", "form of the line that says it is ready: text or json")
 	fs.BoolVar(&f.stopWithParent, "stop-with-parent", false, "stop when standard input ends, as it does when the process that holds it is gone; a line 'reload ID' there reads --rules again, and a line of JSON says when the rules are in force")
 	// Kubernetes puts a flag of that name, and of another type, where cobra would find it.
-	fs.Bool("version", false, "print the version of this program's Kubernetes")
+	fs.Bool("version", false, "print the versions of this program and of its Kubernetes")
 	fs.IntVarP(&f.verbosity, "verbosity", "v", 0, "verbosity of the logs in the data directory")
 }
 
@@ -153,6 +154,9 @@ func run(ctx context.Context, f flags, streams Streams) error {
 	opts, err := f.options()
 	if err != nil {
 		return usageError{err}
+	}
+	if err := checkRules(opts.RulesFile); err != nil {
+		return err
 	}
 	dir, err := datadir.Open(f.dataDir)
 	if err != nil {
@@ -186,6 +190,19 @@ func run(ctx context.Context, f flags, streams Streams) error {
 	if err != nil && !dir.Temporary() {
 		return fmt.Errorf("%w (log: %s)", err, dir.Log())
 	}
+	return err
+}
+
+// checkRules finds mistakes in the rules before anything is started.
+func checkRules(file string) error {
+	if file == "" {
+		return nil
+	}
+	content, err := os.ReadFile(file)
+	if err != nil {
+		return fmt.Errorf("read rules: %w", err)
+	}
+	_, err = rules.Parse(file, content)
 	return err
 }
 

@@ -7,6 +7,8 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -30,7 +32,7 @@ func TestUsageErrors(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			var out, errs bytes.Buffer
-			code := Main(t.Context(), tc.args, Streams{In: strings.NewReader(""), Out: &out, Err: &errs})
+			code := Main(t.Context(), "v0", tc.args, Streams{In: strings.NewReader(""), Out: &out, Err: &errs})
 			if code != exitUsage {
 				t.Errorf("%s: exit code %d, want %d", tc.reason, code, exitUsage)
 			}
@@ -48,10 +50,26 @@ func TestUsageErrors(t *testing.T) {
 func TestHelpAndVersionGoToStandardOutput(t *testing.T) {
 	for _, flag := range []string{"--help", "--version"} {
 		var out, errs bytes.Buffer
-		code := Main(t.Context(), []string{flag}, Streams{In: strings.NewReader(""), Out: &out, Err: &errs})
+		code := Main(t.Context(), "v0", []string{flag}, Streams{In: strings.NewReader(""), Out: &out, Err: &errs})
 		if code != exitOK || !strings.Contains(out.String(), "Kubernetes") || errs.Len() > 0 {
 			t.Errorf("%s: exit code %d, standard output %q, standard error %q", flag, code, out.String(), errs.String())
 		}
+	}
+}
+
+func TestBadRulesAreFoundBeforeAnythingStarts(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "sim.yaml")
+	if err := os.WriteFile(file, []byte("rules:\n- match: {kind: Job}\n  suceedAfter: 2s\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	dir := filepath.Join(t.TempDir(), "data")
+	var errs bytes.Buffer
+	code := Main(t.Context(), "v0", []string{"--data-dir", dir, "--rules", file}, Streams{Out: io.Discard, Err: &errs})
+	if code != exitFailed || !strings.Contains(errs.String(), file+":3: ") {
+		t.Errorf("exit code %d, standard error %q, want %d and the line", code, errs.String(), exitFailed)
+	}
+	if _, err := os.Stat(dir); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the data directory was made: %v", err)
 	}
 }
 

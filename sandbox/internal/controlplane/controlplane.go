@@ -17,8 +17,8 @@ import (
 	"github.com/wavetrain/wavetrain/sandbox/internal/version"
 )
 
-// stopStep bounds the wait for one part to stop; all of them together stay below the five seconds a caller may expect.
-const stopStep = 1500 * time.Millisecond
+// patience is how long all parts together may take to stop; a caller may expect five seconds.
+const patience = 4 * time.Second
 
 // plane is a control plane that is being started, runs, or is being stopped.
 type plane struct {
@@ -35,8 +35,9 @@ type plane struct {
 	reload func() error
 	// failed receives the first word of every part that stops by itself.
 	failed chan error
-	// stops undoes what was started, in the order of the start.
-	stops []func()
+	// stops undoes what was started, in the order of the start; it runs out of patience when the channel is closed.
+	stops    []func()
+	patience <-chan struct{}
 }
 
 // Run starts a control plane, calls ready once, and runs until the context ends or a part fails. The directory is
@@ -89,6 +90,9 @@ func (p *plane) info(begin time.Time) Info {
 
 // stop stops the parts in reverse order of their start.
 func (p *plane) stop() {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	p.patience = ctx.Done()
 	for i := len(p.stops) - 1; i >= 0; i-- {
 		p.stops[i]()
 	}

@@ -37,7 +37,7 @@ func (p *plane) startEtcd(ctx context.Context) error {
 		return err
 	}
 	p.etcd = server.Endpoint()
-	p.stops = append(p.stops, server.Stop)
+	p.stops = append(p.stops, func() { p.await("database", after(server.Stop)) })
 	p.watch("database", server.Err())
 	return nil
 }
@@ -137,9 +137,7 @@ func (p *plane) startSimulator(ctx context.Context) error {
 	}
 	p.stops = append(p.stops, func() {
 		cancel()
-		done := make(chan struct{})
-		go func() { defer close(done); simulator.Wait() }()
-		p.await("simulator", done)
+		p.await("simulator", after(simulator.Wait))
 	})
 	p.reload = simulator.ReloadRules
 	return p.startMetrics(ctx, usage{simulator: simulator})
@@ -234,15 +232,24 @@ func (p *plane) report(name string, err error) {
 	}
 }
 
-// await waits for a part to stop, but not for ever: a part that hangs must not keep the others from being stopped.
+// after returns a channel that is closed when a function has returned.
+func after(stop func()) <-chan struct{} {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		stop()
+	}()
+	return done
+}
+
+// await waits for a part to stop, but not for ever: a part that hangs must not keep the process. The database is safe
+// at any moment, because it writes ahead.
 func (p *plane) await(name string, done <-chan struct{}) {
 	begin := time.Now()
-	timer := time.NewTimer(stopStep)
-	defer timer.Stop()
 	select {
 	case <-done:
 		p.log.Info("stopped", "part", name, "after", time.Since(begin).String())
-	case <-timer.C:
-		p.log.Info("gave up waiting for a part to stop", "part", name, "after", stopStep.String())
+	case <-p.patience:
+		p.log.Info("gave up waiting for a part to stop", "part", name, "after", time.Since(begin).String())
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"os"
 
 	"go.etcd.io/etcd/server/v3/embed"
+	"go.etcd.io/etcd/server/v3/storage/wal"
 )
 
 // Options say where etcd works.
@@ -35,6 +36,9 @@ type Server struct {
 	endpoint string
 }
 
+// walSegment is the size of one file of the write-ahead log.
+const walSegment = 8 << 20
+
 // quota is the size at which etcd refuses to grow; far above what a sandbox holds.
 const quota = 2 << 30
 
@@ -48,6 +52,9 @@ func Start(ctx context.Context, opts Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
+
+	// Two segments are allocated at once; the default of 64 MB each would be most of what a sandbox takes on disk.
+	wal.SegmentSizeBytes = walSegment
 
 	cfg := embed.NewConfig()
 	cfg.Name = "sandbox"
