@@ -149,8 +149,10 @@ func TestInstanceLifecycle(t *testing.T) {
 // Up has let go of it.
 func awaitState(t *testing.T, instances sandbox.Instances, want sandbox.State) {
 	t.Helper()
-	deadline := time.Now().Add(10 * time.Second)
-	for time.Now().Before(deadline) {
+	timeout := time.After(10 * time.Second)
+	ticker := time.NewTicker(10 * time.Millisecond)
+	defer ticker.Stop()
+	for {
 		status, err := instances.Status("dev")
 		if err != nil {
 			t.Fatal(err)
@@ -158,7 +160,10 @@ func awaitState(t *testing.T, instances sandbox.Instances, want sandbox.State) {
 		if status.State == want {
 			return
 		}
-		time.Sleep(10 * time.Millisecond)
+		select {
+		case <-ticker.C:
+		case <-timeout:
+			t.Fatalf("%s after 10 s, want %s", status.State, want)
+		}
 	}
-	t.Fatalf("not %s after 10 s", want)
 }

@@ -53,6 +53,8 @@ type Env struct {
 
 // shared are the control planes of this test binary. They need no teardown: a sandbox stops when the process that
 // started it is gone.
+//
+//nolint:gochecknoglobals // A test binary has no other place for what all of its tests share.
 var shared struct {
 	sync.Mutex
 	envs map[string]*Env
