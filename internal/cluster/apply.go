@@ -13,7 +13,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/utils/ptr"
 
 	"github.com/wavetrain/wavetrain/internal/diff"
 	"github.com/wavetrain/wavetrain/internal/manifest"
@@ -106,7 +105,7 @@ func (c *Cluster) apply(ctx context.Context, res Resource, key manifest.Key, wan
 	if err != nil {
 		return nil, &Error{Op: "apply", Key: key, Server: c.server, Reason: Rejected, Err: err}
 	}
-	opts := metav1.PatchOptions{FieldManager: o.manager(), Force: ptr.To(true), FieldValidation: o.validation(), DryRun: dry(o.DryRun)}
+	opts := metav1.PatchOptions{FieldManager: o.manager(), Force: new(true), FieldValidation: o.validation(), DryRun: dry(o.DryRun)}
 	out, _, err := c.try(ctx, call{op: "apply", key: key, contested: true, do: func(ctx context.Context) (*unstructured.Unstructured, error) {
 		return c.client(res, key.Namespace).Patch(ctx, key.Name, types.ApplyPatchType, body, opts)
 	}})
@@ -174,8 +173,10 @@ func (c *Cluster) awaitGone(ctx context.Context, res Resource, key manifest.Key,
 			return err
 		}
 		if !pause.wait(ctx) {
-			return &Error{Op: "replace", Key: key, Server: c.server, Reason: Cancelled, Err: context.Cause(ctx),
-				Hint: fmt.Sprintf("the old object is still being deleted; finalizers: %v", live.GetFinalizers())}
+			return &Error{
+				Op: "replace", Key: key, Server: c.server, Reason: Cancelled, Err: context.Cause(ctx),
+				Hint: fmt.Sprintf("the old object is still being deleted; finalizers: %v", live.GetFinalizers()),
+			}
 		}
 	}
 }

@@ -161,7 +161,7 @@ func TestBlocked(t *testing.T) {
 					t.Fatalf("got %q, want %s", got, tc.want)
 				}
 				// Events are not watched: the only way is to ask again.
-				time.Sleep(100 * time.Millisecond)
+				<-time.After(100 * time.Millisecond)
 				got = b.Blocked(b.ctx(), key)
 			}
 			pods, err := b.Pods(b.ctx(), key)

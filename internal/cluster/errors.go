@@ -250,8 +250,7 @@ func cause(key manifest.Key, err error) string {
 		}
 		return message
 	}
-	var urlErr *url.Error
-	if errors.As(err, &urlErr) {
+	if urlErr, ok := errors.AsType[*url.Error](err); ok {
 		err = urlErr.Err
 	}
 	return oneLine(err.Error())

@@ -30,17 +30,21 @@ func (c *Cluster) takeOver(ctx context.Context, res Resource, key manifest.Key, 
 			return nil
 		}
 	}
-	err := c.change(ctx, "take over the fields of", res, key, types.JSONPatchType, func(live *unstructured.Unstructured) ([]byte, error) {
-		fields, changed, err := takenOver(live.GetManagedFields(), manager)
-		if err != nil || !changed {
-			return nil, err
-		}
-		return json.Marshal([]map[string]any{
-			{"op": "replace", "path": "/metadata/managedFields", "value": fields},
-			// Writing the version we read makes the API server answer with a conflict
-			// if the object has changed; a failed "test" would be an invalid request.
-			{"op": "replace", "path": "/metadata/resourceVersion", "value": live.GetResourceVersion()},
-		})
+	err := c.edit(ctx, edit{
+		op: "take over the fields of", res: res, key: key, kind: types.JSONPatchType,
+		patch: func(live *unstructured.Unstructured) ([]byte, error) {
+			fields, changed, err := takenOver(live.GetManagedFields(), manager)
+			if err != nil || !changed {
+				return nil, err
+			}
+			return json.Marshal([]map[string]any{
+				{"op": "replace", "path": "/metadata/managedFields", "value": fields},
+				// Writing the version we read makes the API server answer with a conflict
+				// if the object has changed.
+				{"op": "replace", "path": "/metadata/resourceVersion", "value": live.GetResourceVersion()},
+			})
+		},
+		lost: apierrors.IsConflict,
 	})
 	if apierrors.IsNotFound(err) {
 		return nil

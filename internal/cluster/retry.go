@@ -103,8 +103,10 @@ func (c *Cluster) target(ctx context.Context, u *unstructured.Unstructured) (Res
 	case !res.Namespaced:
 		key.Namespace = ""
 	case key.Namespace == "":
-		return Resource{}, key, &Error{Op: "write", Key: key, Server: c.server, Reason: Rejected,
-			Err: errors.New("the kind is namespaced and the object names no namespace")}
+		return Resource{}, key, &Error{
+			Op: "write", Key: key, Server: c.server, Reason: Rejected,
+			Err: errors.New("the kind is namespaced and the object names no namespace"),
+		}
 	}
 	return res, key, nil
 }

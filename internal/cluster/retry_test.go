@@ -95,7 +95,7 @@ func status(code int32, reason metav1.StatusReason, message string) http.Handler
 // lose takes the request and drops the connection.
 func lose(w http.ResponseWriter, _ *http.Request) {
 	if conn, _, err := w.(http.Hijacker).Hijack(); err == nil {
-		conn.Close()
+		_ = conn.Close()
 	}
 }
 
@@ -112,11 +112,13 @@ func TestRetries(t *testing.T) {
 	busy := status(503, metav1.StatusReasonServiceUnavailable, "etcd has no leader")
 	taken := status(409, metav1.StatusReasonAlreadyExists, "it exists")
 	apply := func(t *testing.T, c *Cluster) error {
+		t.Helper()
 		_, err := c.Apply(t.Context(), read(t, "{apiVersion: v1, kind: ConfigMap, metadata: {name: c, namespace: ns}}"), ApplyOptions{})
 		return err
 	}
 	create := func(text string) func(*testing.T, *Cluster) error {
 		return func(t *testing.T, c *Cluster) error {
+			t.Helper()
 			_, err := c.Create(t.Context(), read(t, text), false)
 			return err
 		}

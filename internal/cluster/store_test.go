@@ -167,14 +167,10 @@ func TestStoreNeverGoesBack(t *testing.T) {
 			step := rapid.SampledFrom([]string{"write", "foreign write", "delete", "foreign delete", "watch", "relist"}).Draw(t, "step")
 			switch step {
 			case "write", "foreign write":
-				uid := ""
 				if now == nil {
 					made++
-					uid = fmt.Sprint("u", made)
-				} else {
-					uid = string(now.uid)
 				}
-				now = state(uid, version)
+				now = state(fmt.Sprint("u", made), version)
 				pending = append(pending, event{e: now})
 			case "delete", "foreign delete":
 				if now == nil {
@@ -249,10 +245,10 @@ func TestSubscribersMayRead(t *testing.T) {
 }
 
 func TestEntryKeepsManagedFields(t *testing.T) {
-	make := func(time string) *entry {
+	entryAt := func(time string) *entry {
 		return newEntry(read(t, `{apiVersion: v1, kind: ConfigMap, metadata: {name: c, managedFields: [{manager: m, operation: Apply, apiVersion: v1, time: "`+time+`", fieldsType: FieldsV1, fieldsV1: {"f:data": {}}}]}}`))
 	}
-	a, b := make("2026-01-01T00:00:00Z"), make("2026-02-01T00:00:00Z")
+	a, b := entryAt("2026-01-01T00:00:00Z"), entryAt("2026-02-01T00:00:00Z")
 	if a.managed != b.managed {
 		t.Error("entries that differ in time alone must share their managed fields")
 	}

@@ -242,7 +242,7 @@ func newGate(t testing.TB, to string) *gate {
 	}
 	g := &gate{listener: l, to: to, conns: map[net.Conn]bool{}}
 	t.Cleanup(func() {
-		l.Close()
+		_ = l.Close()
 		g.set(true)
 	})
 	go func() {
@@ -258,12 +258,12 @@ func newGate(t testing.TB, to string) *gate {
 }
 
 func (g *gate) pipe(in net.Conn) {
-	defer in.Close()
+	defer func() { _ = in.Close() }()
 	out, err := net.Dial("tcp", g.to)
 	if err != nil {
 		return
 	}
-	defer out.Close()
+	defer func() { _ = out.Close() }()
 	g.mu.Lock()
 	if g.shut {
 		g.mu.Unlock()
@@ -288,7 +288,7 @@ func (g *gate) set(shut bool) {
 	defer g.mu.Unlock()
 	g.shut = shut
 	for c := range g.conns {
-		c.Close()
+		_ = c.Close()
 		delete(g.conns, c)
 	}
 }
@@ -356,7 +356,9 @@ func TestUnreachable(t *testing.T) {
 		t.Fatal(err)
 	}
 	address := l.Addr().String()
-	l.Close()
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
 	before := goleak.IgnoreCurrent()
 	c, err := New(&rest.Config{Host: "http://" + address}, Options{})
 	if err != nil {
@@ -394,20 +396,19 @@ func versionErr(ctx context.Context, c *Cluster) error {
 }
 
 func TestStartLeavesNothing(t *testing.T) {
-	b := newBench(t)
-	if _, _, err := b.Version(b.ctx()); err != nil {
-		t.Fatal(err)
-	}
+	env := sandboxtest.Start(t, sandboxtest.Options{Nodes: 1})
+	ctx, cancel := context.WithTimeout(t.Context(), patient)
+	defer cancel()
 	before := goleak.IgnoreCurrent()
 	for range 3 {
-		c, err := New(b.env.Config, Options{})
+		c, err := New(env.Config, Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		ctx, stop := context.WithCancel(t.Context())
+		life, stop := context.WithCancel(ctx)
 		ended := make(chan error, 1)
-		go func() { ended <- c.Start(ctx) }()
-		if err := c.Watch(b.ctx(), configMaps(), deployments(), jobs()); err != nil {
+		go func() { ended <- c.Start(life) }()
+		if err := c.Watch(ctx, configMaps(), deployments(), jobs()); err != nil {
 			t.Fatal(err)
 		}
 		stop()

@@ -6,12 +6,15 @@ package cluster
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"slices"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/utils/ptr"
 
@@ -100,7 +103,7 @@ func (c *Cluster) Delete(ctx context.Context, key manifest.Key, o DeleteOptions)
 		opts.PropagationPolicy = &o.Propagation
 	}
 	if o.GraceZero {
-		opts.GracePeriodSeconds = ptr.To[int64](0)
+		opts.GracePeriodSeconds = new(int64)
 	}
 	out, _, err := c.try(ctx, call{op: "delete", key: key, do: func(ctx context.Context) (*unstructured.Unstructured, error) {
 		return c.remove(ctx, res, key, opts)
@@ -142,19 +145,17 @@ func (c *Cluster) remove(ctx context.Context, res Resource, key manifest.Key, op
 	if err != nil {
 		return nil, err
 	}
-	out := &unstructured.Unstructured{}
-	// An answer that is no object says only that the deletion was accepted.
-	if out.UnmarshalJSON(data) != nil {
-		return nil, nil
+	var answer map[string]any
+	if err := utiljson.Unmarshal(data, &answer); err != nil {
+		return nil, fmt.Errorf("read the answer: %w", err)
 	}
-	return out, nil
+	return &unstructured.Unstructured{Object: answer}, nil
 }
 
 // deleted updates the cache with the answer to a deletion: a status, or an object
 // that is not marked for deletion, means that it is gone.
 func (c *Cluster) deleted(key manifest.Key, uid types.UID, answer *unstructured.Unstructured) {
 	switch {
-	case answer == nil:
 	case answer.GetKind() == "Status" && answer.GetAPIVersion() == "v1":
 		c.store.removed(key, uid)
 	case answer.GetDeletionTimestamp() == nil:
@@ -187,21 +188,38 @@ func (c *Cluster) patch(ctx context.Context, op string, res Resource, key manife
 
 // conflictTries bounds how often a read-change-write is repeated because somebody
 // else wrote in between.
-const conflictTries = 8
+const conflictTries = 10
 
-// change reads an object, has a patch made from it and applies that on condition
-// that nobody wrote in between. A nil patch is nothing to do.
-func (c *Cluster) change(ctx context.Context, op string, res Resource, key manifest.Key, t types.PatchType, make func(*unstructured.Unstructured) ([]byte, error)) error {
+// edit is a change that is made from what an object is now.
+type edit struct {
+	op   string
+	res  Resource
+	key  manifest.Key
+	kind types.PatchType
+	// patch makes the change, on condition that what it read is still so; nil is
+	// nothing to do.
+	patch func(live *unstructured.Unstructured) ([]byte, error)
+	// lost reports whether an error means that the condition did not hold.
+	lost func(error) bool
+}
+
+// edit makes a change, again if somebody else was faster.
+func (c *Cluster) edit(ctx context.Context, e edit) error {
+	pause := newPause(c.clock)
+	pause.next = 10 * time.Millisecond
 	for n := 1; ; n++ {
-		live, err := c.Fetch(ctx, key, res.GVK.Version)
+		live, err := c.Fetch(ctx, e.key, e.res.GVK.Version)
 		if err != nil {
 			return err
 		}
-		body, err := make(live)
+		body, err := e.patch(live)
 		if err != nil || body == nil {
 			return err
 		}
-		if _, err = c.patch(ctx, op, res, key, t, body); err == nil || !apierrors.IsConflict(err) || n == conflictTries {
+		if _, err = c.patch(ctx, e.op, e.res, e.key, e.kind, body); err == nil || !e.lost(err) || n == conflictTries {
+			return err
+		}
+		if !pause.wait(ctx) {
 			return err
 		}
 	}
@@ -214,14 +232,18 @@ func (c *Cluster) RemoveFinalizer(ctx context.Context, key manifest.Key, finaliz
 	if err != nil {
 		return err
 	}
-	err = c.change(ctx, "remove a finalizer of", res, key, types.MergePatchType, func(live *unstructured.Unstructured) ([]byte, error) {
-		all := live.GetFinalizers()
-		rest := slices.DeleteFunc(slices.Clone(all), func(f string) bool { return f == finalizer })
-		if len(rest) == len(all) {
-			return nil, nil
-		}
-		// The resourceVersion makes the API server refuse if the list has changed.
-		return json.Marshal(map[string]any{"metadata": map[string]any{"finalizers": rest, "resourceVersion": live.GetResourceVersion()}})
+	err = c.edit(ctx, edit{
+		op: "remove a finalizer of", res: res, key: key, kind: types.JSONPatchType,
+		patch: func(live *unstructured.Unstructured) ([]byte, error) {
+			i := slices.Index(live.GetFinalizers(), finalizer)
+			if i < 0 {
+				return nil, nil
+			}
+			// Only a change of the list itself can come in between.
+			path := fmt.Sprintf("/metadata/finalizers/%d", i)
+			return json.Marshal([]map[string]any{{"op": "test", "path": path, "value": finalizer}, {"op": "remove", "path": path}})
+		},
+		lost: func(err error) bool { return apierrors.IsInvalid(err) || apierrors.IsConflict(err) },
 	})
 	if apierrors.IsNotFound(err) {
 		return nil

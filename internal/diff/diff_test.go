@@ -72,6 +72,7 @@ func (s server) live() *unstructured.Unstructured {
 }
 
 func set(t testing.TB, value any, fields ...string) func(*unstructured.Unstructured) {
+	t.Helper()
 	return func(u *unstructured.Unstructured) {
 		t.Helper()
 		if err := unstructured.SetNestedField(u.Object, value, fields...); err != nil {

@@ -91,14 +91,17 @@ type place struct {
 func (p place) child(name string, pe fieldpath.PathElement) place {
 	return place{
 		path:    p.path.field(name),
-		pointer: append(p.pointer[:len(p.pointer):len(p.pointer)], name),
-		fields:  append(p.fields[:len(p.fields):len(p.fields)], pe),
+		pointer: append(slices.Clip(p.pointer), name),
+		fields:  append(slices.Clip(p.fields), pe),
 	}
 }
 
 func (p place) item(pe fieldpath.PathElement) place {
-	return place{path: p.path.index(0), pointer: append(p.pointer[:len(p.pointer):len(p.pointer)], "*"),
-		fields: append(p.fields[:len(p.fields):len(p.fields)], pe)}
+	return place{
+		path:    p.path.index(0),
+		pointer: append(slices.Clip(p.pointer), "*"),
+		fields:  append(slices.Clip(p.fields), pe),
+	}
 }
 
 func (m *matcher) field(at place, name string, desired, live map[string]any, set *fieldpath.Set) bool {

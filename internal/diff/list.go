@@ -3,7 +3,10 @@
 
 package diff
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+)
 
 // listKeys are the fields by which items of lists in built-in kinds are told
 // apart, most telling first. Without the cluster's schema the first set that is
@@ -11,8 +14,18 @@ import "fmt"
 // and the local prediction, never the decision that an object is in sync.
 func listKeys() [][]string {
 	return [][]string{
-		{"name"}, {"containerPort", "protocol"}, {"containerPort"}, {"port", "protocol"}, {"port"},
-		{"mountPath"}, {"devicePath"}, {"topologyKey", "whenUnsatisfiable"}, {"ip"}, {"uid"}, {"key"}, {"type"},
+		{"name"},
+		{"containerPort", "protocol"},
+		{"containerPort"},
+		{"port", "protocol"},
+		{"port"},
+		{"mountPath"},
+		{"devicePath"},
+		{"topologyKey", "whenUnsatisfiable"},
+		{"ip"},
+		{"uid"},
+		{"key"},
+		{"type"},
 	}
 }
 
@@ -47,16 +60,16 @@ func identity(item any, keys []string) (string, bool) {
 	if !ok {
 		return "", false
 	}
-	id := ""
+	var id strings.Builder
 	for _, k := range keys {
 		switch v := m[k].(type) {
 		case nil, map[string]any, []any:
 			return "", false
 		default:
-			id += fmt.Sprintf("%v\x00", v)
+			fmt.Fprintf(&id, "%v\x00", v)
 		}
 	}
-	return id, true
+	return id.String(), true
 }
 
 // find returns the item of list with the given identity.

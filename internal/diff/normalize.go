@@ -12,8 +12,10 @@ import (
 
 // serverSet are fields of metadata that the API server writes.
 func serverSet() []string {
-	return []string{"managedFields", "resourceVersion", "uid", "creationTimestamp", "generation", "selfLink",
-		"deletionTimestamp", "deletionGracePeriodSeconds"}
+	return []string{
+		"managedFields", "resourceVersion", "uid", "creationTimestamp", "generation", "selfLink",
+		"deletionTimestamp", "deletionGracePeriodSeconds",
+	}
 }
 
 // Normalize returns a copy of a desired object in the form in which it is

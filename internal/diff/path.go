@@ -5,6 +5,7 @@ package diff
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -20,7 +21,7 @@ type segment struct {
 }
 
 func (p path) field(name string) path {
-	return append(p[:len(p):len(p)], segment{text: name})
+	return append(slices.Clip(p), segment{text: name})
 }
 
 func (p path) key(fields []string, item map[string]any) path {
@@ -28,21 +29,11 @@ func (p path) key(fields []string, item map[string]any) path {
 	for i, f := range fields {
 		parts[i] = fmt.Sprintf("%s=%v", f, item[f])
 	}
-	return append(p[:len(p):len(p)], segment{text: strings.Join(parts, ","), item: true})
+	return append(slices.Clip(p), segment{text: strings.Join(parts, ","), item: true})
 }
 
 func (p path) index(i int) path {
-	return append(p[:len(p):len(p)], segment{text: strconv.Itoa(i), item: true})
-}
-
-// last returns the name of the innermost field, list selections left out.
-func (p path) last() string {
-	for i := len(p) - 1; i >= 0; i-- {
-		if !p[i].item {
-			return p[i].text
-		}
-	}
-	return ""
+	return append(slices.Clip(p), segment{text: strconv.Itoa(i), item: true})
 }
 
 // holdsQuantity reports whether built-in kinds keep a resource quantity here.
