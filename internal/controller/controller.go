@@ -109,6 +109,9 @@ func New(opts Options) (*Controller, error) {
 	if err != nil {
 		return nil, err
 	}
+	// Parts of controller-runtime log to a global logger and complain when there
+	// is none.
+	ctrl.SetLogger(opts.Log)
 	skipNameValidation := true
 	mgr, err := ctrl.NewManager(opts.Config, manager.Options{
 		Scheme: scheme,

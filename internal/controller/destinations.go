@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/rest"
@@ -47,6 +48,30 @@ type destination struct {
 
 	fingerprint string
 	stop        context.CancelFunc
+
+	mu          sync.Mutex
+	kubeVersion string
+	apiVersions []string
+	versionAt   time.Time
+}
+
+// versionFor is how long what a cluster serves is taken for granted: charts that
+// ask for it are rendered anew when it has changed.
+const versionFor = time.Minute
+
+// version returns the cluster's version and what it serves.
+func (d *destination) version(ctx context.Context, now time.Time) (kubeVersion string, apiVersions []string, err error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.kubeVersion != "" && now.Sub(d.versionAt) < versionFor {
+		return d.kubeVersion, d.apiVersions, nil
+	}
+	kubeVersion, apiVersions, err = d.Version(ctx)
+	if err != nil {
+		return "", nil, err
+	}
+	d.kubeVersion, d.apiVersions, d.versionAt = kubeVersion, apiVersions, now
+	return kubeVersion, apiVersions, nil
 }
 
 func newDestinations(home *rest.Config, secrets client.Reader, namespace string, changed func(string, cluster.Change)) *destinations {

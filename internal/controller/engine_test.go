@@ -52,7 +52,7 @@ func TestDeliversAnApplication(t *testing.T) {
 	if !w.exists("settings", &config) {
 		t.Fatal("the ConfigMap is missing")
 	}
-	if got, want := config.Annotations["argocd.argoproj.io/tracking-id"], "shop:/ConfigMap:"+w.Target+"/settings"; got != want {
+	if got, want := config.Annotations["argocd.argoproj.io/tracking-id"], name.Name+":/ConfigMap:"+w.Target+"/settings"; got != want {
 		t.Errorf("tracking id %q, want %q", got, want)
 	}
 	for _, f := range config.ManagedFields {
@@ -288,7 +288,7 @@ func TestBadInputConcernsOnlyItsOwnApplication(t *testing.T) {
 	w.until(good, 30*time.Second, "converged beside the broken ones", converged)
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			w.until(client.ObjectKey{Namespace: w.Control, Name: c.name}, 60*time.Second, "in error with "+strings.Join(c.want, ", "), func(app *v1alpha1.Application) bool {
+			w.until(client.ObjectKey{Namespace: w.Control, Name: w.named(c.name)}, 60*time.Second, "in error with "+strings.Join(c.want, ", "), func(app *v1alpha1.Application) bool {
 				return containsAll(errorText(app), c.want)
 			})
 		})

@@ -26,6 +26,10 @@ import (
 // retryAfterError is when something that could not be read is tried again.
 const retryAfterError = 10 * time.Second
 
+// observeTimeout bounds resolving, rendering and comparing together. Fetching a
+// large repository for the first time is the longest part of it.
+const observeTimeout = 3 * time.Minute
+
 // appState is what is kept of an Application between two looks at it. All of it
 // can be rebuilt.
 type appState struct {
@@ -140,6 +144,10 @@ func (s *session) remember(ctx context.Context) error {
 // observe resolves, renders and compares. What goes wrong becomes a condition;
 // what is known from before stays in force as far as it can.
 func (s *session) observe(ctx context.Context) {
+	// A cluster or repository that never answers must not keep the worker, and
+	// the Application without a word, for ever.
+	ctx, cancel := context.WithTimeoutCause(ctx, observeTimeout, fmt.Errorf("no answer within %s", observeTimeout))
+	defer cancel()
 	dest, err := s.destinations.get(ctx, s.life, s.app.Spec.Destination)
 	if err != nil {
 		s.problem(v1alpha1.ConditionInvalidSpecError, err)
@@ -233,7 +241,7 @@ func (s *session) renderRequest(ctx context.Context) (pipeline.Request, error) {
 	if len(sources) == 0 {
 		return pipeline.Request{}, pipeline.ErrNoSources
 	}
-	version, apis, err := s.dest.Version(ctx)
+	version, apis, err := s.dest.version(ctx, s.now)
 	if err != nil {
 		return pipeline.Request{}, fmt.Errorf("ask cluster %s for its version: %w", s.dest.Server, err)
 	}

@@ -173,12 +173,18 @@ func (w *world) startProcess(mirrors string) (kill func()) {
 	return kill
 }
 
+// named makes an Application's name unique: to one cluster, Applications of one
+// name in two control namespaces are one and the same owner.
+func (w *world) named(name string) string {
+	return name + strings.TrimPrefix(w.Control, "test")
+}
+
 // app makes an Application of the repository's folder.
 func (w *world) app(name string, repo *gittest.Repository, path string, change ...func(*v1alpha1.Application)) types.NamespacedName {
 	w.t.Helper()
 	yes := true
 	app := &v1alpha1.Application{
-		ObjectMeta: metav1.ObjectMeta{Namespace: w.Control, Name: name},
+		ObjectMeta: metav1.ObjectMeta{Namespace: w.Control, Name: w.named(name)},
 		Spec: v1alpha1.ApplicationSpec{
 			Project:     "default",
 			Source:      &v1alpha1.ApplicationSource{RepoURL: repo.URL, Path: path, TargetRevision: "main"},
