@@ -10,6 +10,7 @@ import (
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -383,5 +384,47 @@ func TestDeletionGoesThroughTheWavesBackwards(t *testing.T) {
 	}
 	if high, low := w.first("ConfigMap", "high", timeline.Deleted), w.first("ConfigMap", "low", timeline.Deleted); high.ResourceVersion >= low.ResourceVersion {
 		t.Errorf("the high wave was deleted at %d, the low one at %d", high.ResourceVersion, low.ResourceVersion)
+	}
+}
+
+func TestNewerCommitSupersedesARolloutThatHangs(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, sandboxtest.Options{Own: true})
+	w.env.SetRules(t, "rules:\n  - match: {kind: Job, name: stuck}\n    neverFinish: true\n")
+	repo := gittest.New(t, map[string]string{"app/hook.yaml": job("stuck", "argocd.argoproj.io/hook", "PreSync"), "app/a.yaml": configMap("a")})
+	name := w.app("shop", repo, "app")
+	w.until(name, 30*time.Second, "waiting for the hook", func(app *v1alpha1.Application) bool {
+		return app.Status.OperationState != nil && strings.Contains(app.Status.OperationState.Message, "Job/stuck")
+	})
+	fix := repo.Commit("fix the hook", map[string]string{"app/hook.yaml": job("good", "argocd.argoproj.io/hook", "PreSync")})
+	w.until(name, 30*time.Second, "converged at the fix", convergedAt(fix))
+	w.eventually(10*time.Second, "the hanging hook is gone", func() (bool, string) {
+		return !w.exists("stuck", &batchv1.Job{}), "it is there"
+	})
+}
+
+func TestFailedHookIsTriedAgain(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, sandboxtest.Options{Own: true})
+	w.env.SetRules(t, `rules:
+  - match: {kind: Job, name: flaky, occurrence: 1}
+    failAfter: 0s
+`)
+	hook := strings.Replace(job("flaky", "argocd.argoproj.io/hook", "PreSync"), "spec:\n", "spec:\n  backoffLimit: 0\n", 1)
+	repo := gittest.New(t, map[string]string{"app/hook.yaml": hook, "app/a.yaml": configMap("a")})
+	two := int64(2)
+	name := w.app("shop", repo, "app", func(app *v1alpha1.Application) {
+		app.Spec.SyncPolicy.Retry = &v1alpha1.RetryStrategy{Limit: two, Backoff: &v1alpha1.Backoff{Duration: "2s"}}
+	})
+	w.until(name, 30*time.Second, "announcing its next attempt", func(app *v1alpha1.Application) bool {
+		s := app.Status.OperationState
+		return s != nil && s.Phase == v1alpha1.OperationRunning && strings.Contains(s.Message, "Retrying attempt #1 at") && strings.Contains(s.Message, "Job/flaky")
+	})
+	if w.exists("a", &corev1.ConfigMap{}) {
+		t.Error("an object of a later phase was created although the hook failed")
+	}
+	app := w.until(name, 30*time.Second, "converged", converged)
+	if state := app.Status.OperationState; state.RetryCount != 1 || !strings.Contains(state.Message, "retried 1 times") {
+		t.Errorf("retryCount %d, message %q", state.RetryCount, state.Message)
 	}
 }
