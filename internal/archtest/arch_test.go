@@ -203,7 +203,7 @@ func TestOnlyTheCommandLineReadsTheEnvironmentAndPrints(t *testing.T) {
 
 func TestNames(t *testing.T) {
 	for _, p := range load(t) {
-		for _, part := range strings.Split(p.room(), "/") {
+		for part := range strings.SplitSeq(p.room(), "/") {
 			if slices.Contains([]string{"util", "utils", "common", "helper", "helpers", "misc", "base"}, part) {
 				t.Errorf("%s: a package is named for what it does", p.room())
 			}

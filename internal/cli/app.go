@@ -58,7 +58,7 @@ func completeApps(k *kube) cobra.CompletionFunc {
 		}
 		names := make([]cobra.Completion, len(list.Items))
 		for i := range list.Items {
-			names[i] = cobra.Completion(list.Items[i].Name)
+			names[i] = list.Items[i].Name
 		}
 		return names, cobra.ShellCompDirectiveNoFileComp
 	}

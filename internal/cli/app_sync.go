@@ -63,7 +63,7 @@ Exit codes: 0 the sync succeeded, 1 it failed, 2 wrong usage, 4 it still ran whe
 				return err
 			}
 			name := types.NamespacedName{Namespace: k.namespace, Name: args[0]}
-			requested, err := requestSync(cmd.Context(), c, name, f)
+			requested, err := requestSync(cmd.Context(), c, name, &f)
 			if err != nil {
 				return err
 			}
@@ -84,7 +84,7 @@ Exit codes: 0 the sync succeeded, 1 it failed, 2 wrong usage, 4 it still ran whe
 
 // requestSync puts the operation on the Application and returns when the
 // previous one began, to tell the new one from it.
-func requestSync(ctx context.Context, c client.Client, name types.NamespacedName, f syncFlags) (time.Time, error) {
+func requestSync(ctx context.Context, c client.Client, name types.NamespacedName, f *syncFlags) (time.Time, error) {
 	app, err := getApp(ctx, c, name)
 	if err != nil {
 		return time.Time{}, err
@@ -110,7 +110,7 @@ func requestSync(ctx context.Context, c client.Client, name types.NamespacedName
 	return before, nil
 }
 
-func (f syncFlags) operation(app *v1alpha1.Application) (*v1alpha1.SyncOperation, error) {
+func (f *syncFlags) operation(app *v1alpha1.Application) (*v1alpha1.SyncOperation, error) {
 	sync := &v1alpha1.SyncOperation{
 		Revision: f.revision, Prune: f.prune, DryRun: f.dryRun,
 		SyncOptions: append(append([]string{}, app.Spec.SyncOptionList()...), f.options...),

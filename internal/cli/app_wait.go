@@ -5,6 +5,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -44,36 +45,14 @@ func (w waiter) wait(ctx context.Context, names []types.NamespacedName, judge fu
 	}
 	start := time.Now()
 	last := map[types.NamespacedName]string{}
-	open := slices.Clone(names)
-	failed := false
+	open, failed := slices.Clone(names), false
 	for {
 		changed := w.changes(ctx, names[0].Namespace)
-		var still []types.NamespacedName
-		for _, name := range open {
-			app, err := getApp(ctx, w.client, name)
-			if err != nil {
-				if ctx.Err() != nil {
-					still = append(still, name)
-					break
-				}
-				return err
-			}
-			v := judge(app)
-			switch {
-			case v.done:
-				fmt.Fprintf(w.streams.Err, "%s: %s\n", name.Name, v.text)
-			case v.failed:
-				failed = true
-				fmt.Fprintf(w.streams.Err, "%s: failed: %s\n", name.Name, v.text)
-			default:
-				still = append(still, name)
-				if last[name] != v.waiting {
-					last[name] = v.waiting
-					fmt.Fprintf(w.streams.Err, "%s: %s (%s)\n", name.Name, v.waiting, time.Since(start).Round(time.Second))
-				}
-			}
+		still, failedNow, err := w.look(ctx, open, judge, last, start)
+		if err != nil && ctx.Err() == nil {
+			return err
 		}
-		open = still
+		open, failed = still, failed || failedNow
 		if len(open) == 0 {
 			break
 		}
@@ -93,8 +72,34 @@ func (w waiter) wait(ctx context.Context, names []types.NamespacedName, judge fu
 	return nil
 }
 
+// look judges the Applications that are still open, prints what is new about
+// them, and returns those that stay open. When one cannot be read, all do.
+func (w waiter) look(ctx context.Context, open []types.NamespacedName, judge func(*v1alpha1.Application) verdict, last map[types.NamespacedName]string, start time.Time) (still []types.NamespacedName, failed bool, err error) {
+	for _, name := range open {
+		app, err := getApp(ctx, w.client, name)
+		if err != nil {
+			return open, failed, err
+		}
+		v := judge(app)
+		switch {
+		case v.done:
+			fmt.Fprintf(w.streams.Err, "%s: %s\n", name.Name, v.text)
+		case v.failed:
+			failed = true
+			fmt.Fprintf(w.streams.Err, "%s: failed: %s\n", name.Name, v.text)
+		default:
+			still = append(still, name)
+			if last[name] != v.waiting {
+				last[name] = v.waiting
+				fmt.Fprintf(w.streams.Err, "%s: %s (%s)\n", name.Name, v.waiting, time.Since(start).Round(time.Second))
+			}
+		}
+	}
+	return still, failed, nil
+}
+
 func (w waiter) gaveUp(ctx context.Context, open []types.NamespacedName, last map[types.NamespacedName]string) error {
-	if context.Cause(ctx) != errTimeUp {
+	if !errors.Is(context.Cause(ctx), errTimeUp) {
 		return ctx.Err()
 	}
 	for _, name := range open {
@@ -127,7 +132,7 @@ func (w waiter) changes(ctx context.Context, namespace string) <-chan struct{} {
 	return changed
 }
 
-var errTimeUp = fmt.Errorf("time is up")
+var errTimeUp = errors.New("time is up")
 
 func newAppWaitCmd(s Streams) *cobra.Command {
 	k := newKube(s)

@@ -32,7 +32,7 @@ func (o *output) addFlag(cmd *cobra.Command, allowed ...string) {
 func completions(words []string) []cobra.Completion {
 	list := make([]cobra.Completion, len(words))
 	for i, w := range words {
-		list[i] = cobra.Completion(w)
+		list[i] = w
 	}
 	return list
 }

@@ -77,6 +77,7 @@ func (s *session) causeChanged(causes []manifest.Key, seen map[string]string) bo
 func nameOf(obj interface {
 	GetNamespace() string
 	GetName() string
-}) types.NamespacedName {
+},
+) types.NamespacedName {
 	return types.NamespacedName{Namespace: obj.GetNamespace(), Name: obj.GetName()}
 }

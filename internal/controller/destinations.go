@@ -22,7 +22,7 @@ import (
 
 // Labels and values of Argo CD's Secrets.
 const (
-	secretTypeLabel   = "argocd.argoproj.io/secret-type"
+	secretTypeLabel   = "argocd.argoproj.io/secret-type" //nolint:gosec // a label, no secret
 	secretTypeCluster = "cluster"
 )
 

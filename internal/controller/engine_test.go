@@ -288,20 +288,16 @@ func TestBadInputConcernsOnlyItsOwnApplication(t *testing.T) {
 	good := w.app("good", repo, "good")
 	w.until(good, 30*time.Second, "converged beside the broken ones", converged)
 	for _, c := range cases {
-		t.Run(c.name, func(t *testing.T) {
-			w.until(client.ObjectKey{Namespace: w.Control, Name: w.named(c.name)}, 60*time.Second, "in error with "+strings.Join(c.want, ", "), func(app *v1alpha1.Application) bool {
-				return containsAll(errorText(app), c.want)
-			})
+		w.until(client.ObjectKey{Namespace: w.Control, Name: w.named(c.name)}, 60*time.Second, "in error with "+strings.Join(c.want, ", "), func(app *v1alpha1.Application) bool {
+			return containsAll(errorText(app), c.want)
 		})
 	}
-	t.Run("repository that disappears", func(t *testing.T) {
-		app := w.until(gone, 60*time.Second, "in error", func(app *v1alpha1.Application) bool {
-			return containsAll(errorText(app), []string{vanishing.URL})
-		})
-		if app.Status.Health.Status != v1alpha1.HealthHealthy {
-			t.Errorf("health %s: what runs is still known", app.Status.Health.Status)
-		}
+	app := w.until(gone, 60*time.Second, "in error", func(app *v1alpha1.Application) bool {
+		return containsAll(errorText(app), []string{vanishing.URL})
 	})
+	if app.Status.Health.Status != v1alpha1.HealthHealthy {
+		t.Errorf("health %s: what runs is still known", app.Status.Health.Status)
+	}
 }
 
 // errorText is what an Application says about itself when something is wrong.

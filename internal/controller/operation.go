@@ -151,15 +151,15 @@ func (s *session) resume(ctx context.Context, state *v1alpha1.OperationState) er
 		return nil
 	}
 	req, err := s.renderRequest(ctx)
-	if err != nil {
-		return nil
+	var desired *pipeline.Desired
+	if err == nil {
+		applySources(&req, state.Operation)
+		desired, err = s.renderer.Render(ctx, req, rec.Revisions)
 	}
-	applySources(&req, state.Operation)
-	desired, err := s.renderer.Render(ctx, req, rec.Revisions)
 	if err != nil {
 		s.problem(v1alpha1.ConditionComparisonError, err)
 		s.by(s.now.Add(retryAfterError))
-		return nil
+		return nil //nolint:nilerr // it is on the Application, and comes again on our own clock
 	}
 	return s.launch(ctx, state.Operation, desired, rec.Operation, rec.Attempt)
 }
@@ -321,9 +321,8 @@ func (s *session) whileRunning(ctx context.Context) error {
 	}
 	dest, err := s.destinations.get(ctx, s.life, s.app.Spec.Destination)
 	if err != nil {
-		// The rollout goes on where it began; the error shows when it has ended.
 		s.by(s.now.Add(retryAfterError))
-		return nil
+		return nil //nolint:nilerr // the rollout goes on where it began; the error shows when it has ended
 	}
 	s.dest = dest
 	if run.request.InitiatedBy.Automated {

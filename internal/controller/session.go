@@ -223,7 +223,8 @@ func (s *session) desired(ctx context.Context) (*pipeline.Desired, error) {
 		return s.st.desired, err
 	}
 	s.st.request, s.st.desired, s.st.resolvedAt = string(data), desired, s.now
-	s.st.nextPoll = s.now.Add(s.opts.PollInterval + time.Duration(rand.Int64N(int64(s.opts.PollInterval)/2+1)))
+	spread := rand.Int64N(int64(s.opts.PollInterval)/2 + 1) //nolint:gosec // spreading load needs no secrecy
+	s.st.nextPoll = s.now.Add(s.opts.PollInterval + time.Duration(spread))
 	s.by(s.st.nextPoll)
 	return desired, nil
 }

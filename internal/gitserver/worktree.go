@@ -31,10 +31,10 @@ func FindWorkTree(ctx context.Context, dir string, env []string) (WorkTree, erro
 	// The exit code is 1 when no remote is configured.
 	listed, err := m.inDir(ctx, "config", "--local", "--get-regexp", `^remote\..*\.url$`)
 	if err != nil {
-		return WorkTree{Top: top}, nil
+		return WorkTree{Top: top}, nil //nolint:nilerr // no remotes are no error
 	}
 	var urls []string
-	for _, line := range strings.Split(listed, "\n") {
+	for line := range strings.SplitSeq(listed, "\n") {
 		if _, url, ok := strings.Cut(line, " "); ok {
 			urls = append(urls, url)
 		}

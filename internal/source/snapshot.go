@@ -38,9 +38,11 @@ type Snapshot struct {
 	reads map[string]string
 }
 
-var _ fs.ReadDirFS = (*Snapshot)(nil)
-var _ fs.ReadFileFS = (*Snapshot)(nil)
-var _ fs.StatFS = (*Snapshot)(nil)
+var (
+	_ fs.ReadDirFS  = (*Snapshot)(nil)
+	_ fs.ReadFileFS = (*Snapshot)(nil)
+	_ fs.StatFS     = (*Snapshot)(nil)
+)
 
 func openSnapshot(g git, dir, display, commit string) (*Snapshot, error) {
 	objs, err := openObjects(g, dir)
