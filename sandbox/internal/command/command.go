@@ -48,8 +48,7 @@ func Main(ctx context.Context, build string, args []string, streams Streams) int
 		return exitOK
 	}
 	_, _ = fmt.Fprintf(streams.Err, "wavetrain-sandbox: %v\n", err)
-	var usage usageError
-	if errors.As(err, &usage) {
+	if _, ok := errors.AsType[usageError](err); ok {
 		_, _ = fmt.Fprintln(streams.Err, "See 'wavetrain-sandbox --help'.")
 		return exitUsage
 	}

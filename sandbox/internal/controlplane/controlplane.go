@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -93,7 +94,7 @@ func (p *plane) stop() {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	p.patience = ctx.Done()
-	for i := len(p.stops) - 1; i >= 0; i-- {
-		p.stops[i]()
+	for _, stop := range slices.Backward(p.stops) {
+		stop()
 	}
 }

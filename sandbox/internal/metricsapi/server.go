@@ -36,7 +36,7 @@ const (
 // Server answers the aggregator.
 type Server struct {
 	http *http.Server
-	port int
+	port int32
 	ca   []byte
 	done chan error
 }
@@ -76,7 +76,7 @@ func Start(source Source, keys *pki.PKI) (*Server, error) {
 			// Probes without a certificate are refused; that is no news.
 			ErrorLog: log.New(io.Discard, "", 0),
 		},
-		port: listener.Addr().(*net.TCPAddr).Port,
+		port: int32(listener.Addr().(*net.TCPAddr).Port), //nolint:gosec // A port fits.
 		ca:   ca,
 		done: make(chan error, 1),
 	}
@@ -117,11 +117,10 @@ func (s *Server) ensureService(ctx context.Context, core kubernetes.Interface) e
 }
 
 func (s *Server) ensureAPIService(ctx context.Context, registry aggregator.Interface) error {
-	port := int32(s.port)
 	want := &apiregistrationv1.APIService{
 		ObjectMeta: metav1.ObjectMeta{Name: apiServiceName},
 		Spec: apiregistrationv1.APIServiceSpec{
-			Service:              &apiregistrationv1.ServiceReference{Namespace: serviceNamespace, Name: serviceName, Port: &port},
+			Service:              &apiregistrationv1.ServiceReference{Namespace: serviceNamespace, Name: serviceName, Port: &s.port},
 			Group:                groupVersion().Group,
 			Version:              groupVersion().Version,
 			CABundle:             s.ca,
