@@ -136,7 +136,7 @@ func (e *engine) subjectOf(pod *corev1.Pod, state *podState) (*rules.Pod, error)
 		return state.subject, nil
 	}
 	above, ok := e.ownersOf(pod, state.subject.Images)
-	if !ok && e.clock.Since(state.seen) < patience {
+	if !ok && pod.DeletionTimestamp == nil && e.clock.Since(state.seen) < patience {
 		return nil, errLater
 	}
 	e.owners.countPod(above)

@@ -28,7 +28,6 @@ func cnpgCluster(o *unstructured.Unstructured, now, since time.Time, world World
 			out.Objects = append(out.Objects, databaseSecret(o, secret, role))
 		}
 	}
-	out.Waits = true
 	instances, ok, _ := unstructured.NestedInt64(o.Object, "spec", "instances")
 	if !ok {
 		instances = 1

@@ -43,6 +43,12 @@ func externalSecret(o *unstructured.Unstructured, now, since time.Time, world Wo
 	if due := since.Add(syncTakes); now.Before(due) {
 		return Reaction{Wake: due}
 	}
+	name := targetName(o)
+	version := fmt.Sprintf("%d-%s", o.GetGeneration(), fingerprint(o.Object["spec"]))
+	if synced(o, version) && world.SecretData(o.GetNamespace(), name) != nil {
+		// The store is asked again for the next generation only.
+		return Reaction{}
+	}
 	if problem, wait := storeProblem(o, world); wait || problem != "" {
 		out := Reaction{Waits: true}
 		if wait {
@@ -53,8 +59,7 @@ func externalSecret(o *unstructured.Unstructured, now, since time.Time, world Wo
 		}
 		return out
 	}
-	out := Reaction{Waits: true}
-	name := targetName(o)
+	var out Reaction
 	data := secretData(o)
 	switch policy, _, _ := unstructured.NestedString(o.Object, "spec", "target", "creationPolicy"); policy {
 	case "None":
@@ -74,15 +79,22 @@ func externalSecret(o *unstructured.Unstructured, now, since time.Time, world Wo
 			out.Objects = append(out.Objects, secretObject(o, name, data, policy != "Orphan"))
 		}
 	}
-	synced, news := ready(o, "True", "SecretSynced", "secret synced", now)
-	version := fmt.Sprintf("%d-%s", o.GetGeneration(), fingerprint(o.Object["spec"]))
-	if has, _, _ := unstructured.NestedString(o.Object, "status", "syncedResourceVersion"); news || has != version || len(out.Objects) > 0 {
-		out.Status = map[string]any{
-			"conditions": []any{synced}, "syncedResourceVersion": version,
-			"refreshTime": now.UTC().Format(time.RFC3339), "binding": map[string]any{"name": name},
-		}
+	if len(out.Objects) == 0 && synced(o, version) {
+		return out
+	}
+	is, _ := ready(o, "True", "SecretSynced", "secret synced", now)
+	out.Status = map[string]any{
+		"conditions": []any{is}, "syncedResourceVersion": version,
+		"refreshTime": now.UTC().Format(time.RFC3339), "binding": map[string]any{"name": name},
 	}
 	return out
+}
+
+// synced reports whether the status says that this version is synced.
+func synced(o *unstructured.Unstructured, version string) bool {
+	has, _, _ := unstructured.NestedString(o.Object, "status", "syncedResourceVersion")
+	c := condition(o, "Ready")
+	return has == version && c["status"] == "True" && c["reason"] == "SecretSynced"
 }
 
 // storeProblem is why the store cannot be asked; wait says that it is not validated yet. A store that is

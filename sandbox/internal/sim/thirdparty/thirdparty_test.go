@@ -135,6 +135,11 @@ func TestExternalSecret(t *testing.T) {
 		t.Errorf("values of the same source stay: %s", diff)
 	}
 
+	w.objects["ClusterSecretStore//vault"] = parse(t, `{kind: ClusterSecretStore, status: {conditions: [{type: Ready, status: "False"}]}}`)
+	if r := react(t, "external-secret", o, time.Hour, w); r.Status != nil {
+		t.Errorf("the store fails after the sync, which is of no interest before the next: %+v", r)
+	}
+	delete(w.objects, "ClusterSecretStore//vault")
 	delete(w.secrets, "web-secret")
 	w.apply(t, o, react(t, "external-secret", o, time.Hour, w))
 	if w.secrets["web-secret"] == nil {
@@ -157,8 +162,8 @@ func TestExternalSecretAndItsStore(t *testing.T) {
 			w.objects["ClusterSecretStore//vault"] = parse(t, "kind: ClusterSecretStore\nstatus: "+tc.status)
 			r := react(t, "external-secret", o, time.Minute, w)
 			w.apply(t, o, r)
-			if got := readiness(o); got != tc.want || !r.Waits {
-				t.Errorf("%s: ready is %q (waits %v), want %q", tc.reason, got, r.Waits, tc.want)
+			if got, waits := readiness(o), tc.want != "True SecretSynced"; got != tc.want || r.Waits != waits {
+				t.Errorf("%s: ready is %q (waits %v), want %q (%v)", tc.reason, got, r.Waits, tc.want, waits)
 			}
 			if tc.message != "" && (!strings.Contains(condition(o, "Ready")["message"].(string), tc.message) || len(w.secrets) > 0) {
 				t.Errorf("%s: %v, Secrets %v", tc.reason, condition(o, "Ready"), w.secrets)

@@ -1,9 +1,10 @@
 // Copyright The Wavetrain Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package sim_test
+package livetest
 
 import (
+	"context"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -279,7 +280,7 @@ func (b *bench) cleanupCRD(name string) {
 		api, err := b.resource(gvk("apiextensions.k8s.io/v1", "CustomResourceDefinition"))
 		if err == nil {
 			// The test is over; a CRD that was never made is no error.
-			_ = api.Delete(b.lab.background(), name, metav1.DeleteOptions{})
+			_ = api.Delete(context.Background(), name, metav1.DeleteOptions{})
 		}
 	})
 }

@@ -1,7 +1,7 @@
 // Copyright The Wavetrain Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package sim_test
+package livetest
 
 import (
 	"bufio"
@@ -68,7 +68,7 @@ func run(m *testing.M) int {
 	}
 	defer func() { _ = os.RemoveAll(dir) }() // What is left is in a temporary directory.
 	binary = filepath.Join(dir, "wavetrain-sandbox")
-	if out, err := exec.Command("go", "build", "-o", binary, "../..").CombinedOutput(); err != nil {
+	if out, err := exec.Command("go", "build", "-o", binary, "../../..").CombinedOutput(); err != nil {
 		return fail(fmt.Errorf("build the sandbox: %w: %s", err, out))
 	}
 	if shared, err = boot(filepath.Join(dir, "data"), "--rules-configmap", "default/"+rulesConfigMap); err != nil {

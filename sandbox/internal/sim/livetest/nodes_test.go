@@ -1,7 +1,7 @@
 // Copyright The Wavetrain Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package sim_test
+package livetest
 
 import (
 	"context"
@@ -12,9 +12,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
-
-// background is a context for what is cleaned up after a test.
-func (l *lab) background() context.Context { return context.Background() }
 
 func TestNodes(t *testing.T) {
 	b := newBench(t)
@@ -57,7 +54,7 @@ func TestAutoscalerAddsNodes(t *testing.T) {
 	}
 	t.Cleanup(func() {
 		// The test is over, and so is the node.
-		_ = b.client.CoreV1().Nodes().Delete(b.background(), nodes.Items[0].Name, metav1.DeleteOptions{})
+		_ = b.client.CoreV1().Nodes().Delete(context.Background(), nodes.Items[0].Name, metav1.DeleteOptions{})
 	})
 }
 

@@ -1,7 +1,7 @@
 // Copyright The Wavetrain Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package sim_test
+package livetest
 
 import (
 	"strings"
