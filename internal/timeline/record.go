@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sync/errgroup"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -18,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
@@ -59,7 +61,10 @@ func Record(ctx context.Context, cfg *rest.Config, notify func(Moment)) (*Record
 		client: client, discovery: disco, notify: notify,
 		watched: map[schema.GroupVersionResource]bool{}, objects: map[types.UID]*known{},
 	}
-	if err := r.watchNewKinds(ctx); err != nil {
+	if err := r.watchServedKinds(ctx); err != nil {
+		return nil, err
+	}
+	if err := r.watchDefinedKinds(ctx); err != nil {
 		return nil, err
 	}
 	return r, nil
@@ -89,8 +94,8 @@ func quiet() []string {
 	return []string{"events", "leases", "endpoints", "endpointslices", "nodes", "pods", "replicasets", "controllerrevisions", "componentstatuses", "releaserecords"}
 }
 
-// watchNewKinds opens a watch for every kind that has none yet.
-func (r *Recorder) watchNewKinds(ctx context.Context) error {
+// watchServedKinds opens a watch for every kind that discovery lists.
+func (r *Recorder) watchServedKinds(ctx context.Context) error {
 	lists, err := r.discovery.ServerPreferredResources()
 	if err != nil && len(lists) == 0 {
 		return fmt.Errorf("discover the kinds of the cluster: %w", err)
@@ -143,20 +148,29 @@ func (r *Recorder) release(gvr schema.GroupVersionResource) {
 // open lists what exists and watches from there. What exists is news only when
 // the kind itself appeared during the recording.
 func (r *Recorder) open(ctx context.Context, gvr schema.GroupVersionResource, late bool) error {
-	list, err := r.client.Resource(gvr).List(ctx, metav1.ListOptions{})
-	if err != nil {
-		return fmt.Errorf("list %s: %w", gvr.GroupResource(), err)
-	}
-	now := time.Now()
-	for i := range list.Items {
-		r.note(&list.Items[i], now, appearance{created: late, inferred: late})
-	}
-	w, err := r.watchFrom(ctx, gvr, list.GetResourceVersion())
+	rv, err := r.listNow(ctx, gvr, appearance{created: late, inferred: late})
 	if err != nil {
 		return err
 	}
-	r.watchers.Go(func() { r.follow(ctx, gvr, w, list.GetResourceVersion()) })
+	w, err := r.watchFrom(ctx, gvr, rv)
+	if err != nil {
+		return err
+	}
+	r.watchers.Go(func() { r.follow(ctx, gvr, w, rv) })
 	return nil
+}
+
+// listNow notes what exists and returns the resourceVersion to watch from.
+func (r *Recorder) listNow(ctx context.Context, gvr schema.GroupVersionResource, seenAs appearance) (string, error) {
+	list, err := r.client.Resource(gvr).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return "", fmt.Errorf("list %s: %w", gvr.GroupResource(), err)
+	}
+	now := time.Now()
+	for i := range list.Items {
+		r.note(&list.Items[i], now, seenAs)
+	}
+	return list.GetResourceVersion(), nil
 }
 
 func (r *Recorder) watchFrom(ctx context.Context, gvr schema.GroupVersionResource, rv string) (watch.Interface, error) {
@@ -167,39 +181,57 @@ func (r *Recorder) watchFrom(ctx context.Context, gvr schema.GroupVersionResourc
 	return w, nil
 }
 
-// follow notes the events of a watch and opens it again where it broke off. A
-// kind that is no longer served ends it.
+// follow notes the events of a watch and opens it again where it broke off, as it
+// does when the definition of its kind changes. A kind that is no longer served
+// ends it.
 func (r *Recorder) follow(ctx context.Context, gvr schema.GroupVersionResource, w watch.Interface, rv string) {
 	defer r.release(gvr)
 	for {
+		expired := false
 		for e := range w.ResultChan() {
-			obj, ok := e.Object.(*unstructured.Unstructured)
-			if !ok {
+			if e.Type == watch.Error {
+				expired = isExpired(apierrors.FromObject(e.Object))
 				continue
 			}
-			rv = obj.GetResourceVersion()
-			r.handle(ctx, e.Type, obj)
-		}
-		if ctx.Err() != nil {
-			return
+			if obj, ok := e.Object.(*unstructured.Unstructured); ok {
+				rv = obj.GetResourceVersion()
+				r.handle(ctx, e.Type, obj)
+			}
 		}
 		var err error
-		if w, err = r.watchFrom(ctx, gvr, rv); err != nil {
-			if apierrors.IsNotFound(err) || ctx.Err() != nil {
-				return
-			}
-			// The server is busy or restarting; it is asked again, as kubectl
-			// would, after a breath.
-			select {
-			case <-ctx.Done():
-				return
-			case <-time.After(time.Second):
-			}
-			if w, err = r.watchFrom(ctx, gvr, rv); err != nil {
-				return
-			}
+		if w, rv, err = r.resume(ctx, gvr, rv, expired); err != nil {
+			return
 		}
 	}
+}
+
+func isExpired(err error) bool { return apierrors.IsResourceExpired(err) || apierrors.IsGone(err) }
+
+// Limits of waiting for a kind that is not served at the moment: a definition
+// that changes takes its kind away for some milliseconds, a server that restarts
+// for some seconds.
+const (
+	servedAgain = 20 * time.Millisecond
+	notServed   = 10 * time.Second
+)
+
+// resume opens a watch again where it broke off, at rv. Where the server no longer
+// knows what happened since, what is there now is noted as inferred.
+func (r *Recorder) resume(ctx context.Context, gvr schema.GroupVersionResource, rv string, expired bool) (w watch.Interface, from string, err error) {
+	// The context of the poll ends with it, that of a watch must not.
+	err = wait.PollUntilContextTimeout(ctx, servedAgain, notServed, true, func(context.Context) (bool, error) {
+		var err error
+		if expired {
+			if rv, err = r.listNow(ctx, gvr, appearance{created: true, inferred: true}); err != nil {
+				return false, nil //nolint:nilerr // the poll asks again
+			}
+			expired = false
+		}
+		w, err = r.watchFrom(ctx, gvr, rv)
+		expired = isExpired(err)
+		return err == nil, nil
+	})
+	return w, rv, err
 }
 
 func (r *Recorder) handle(ctx context.Context, kind watch.EventType, obj *unstructured.Unstructured) {
@@ -215,36 +247,69 @@ func (r *Recorder) handle(ctx context.Context, kind watch.EventType, obj *unstru
 	}
 }
 
+// watchDefinedKinds opens watches for kinds that are defined already and that
+// discovery, which lags behind, does not list yet.
+func (r *Recorder) watchDefinedKinds(ctx context.Context) error {
+	crds := apiextensionsv1.SchemeGroupVersion.WithResource("customresourcedefinitions")
+	list, err := r.client.Resource(crds).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return fmt.Errorf("list %s: %w", crds.GroupResource(), err)
+	}
+	var opening errgroup.Group
+	for i := range list.Items {
+		for _, gvr := range definedKinds(&list.Items[i]) {
+			if r.claim(gvr) {
+				opening.Go(func() error { return r.openWhenServed(ctx, gvr, false) })
+			}
+		}
+	}
+	return opening.Wait()
+}
+
 // watchDefined watches the kind that a CustomResourceDefinition has just begun to
 // serve.
 func (r *Recorder) watchDefined(ctx context.Context, obj *unstructured.Unstructured) {
+	for _, gvr := range definedKinds(obj) {
+		if r.claim(gvr) {
+			r.watchers.Go(func() {
+				// A kind that does not come to be served has nothing to record.
+				_ = r.openWhenServed(ctx, gvr, true)
+			})
+		}
+	}
+}
+
+// openWhenServed is open for a kind that is established, which it is a moment
+// before it is really served.
+func (r *Recorder) openWhenServed(ctx context.Context, gvr schema.GroupVersionResource, late bool) error {
+	var last error
+	err := wait.PollUntilContextTimeout(ctx, servedAgain, notServed, true, func(context.Context) (bool, error) {
+		last = r.open(ctx, gvr, late)
+		return last == nil, nil
+	})
+	if err != nil {
+		r.release(gvr)
+		return errors.Join(err, last)
+	}
+	return nil
+}
+
+// definedKinds are the kinds that an established CustomResourceDefinition stores.
+func definedKinds(obj *unstructured.Unstructured) []schema.GroupVersionResource {
 	if obj.GetKind() != "CustomResourceDefinition" || health.Of(obj).Status != health.Healthy {
-		return
+		return nil
 	}
 	var crd apiextensionsv1.CustomResourceDefinition
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(obj.Object, &crd); err != nil {
-		return
+		return nil
 	}
+	var kinds []schema.GroupVersionResource
 	for _, v := range crd.Spec.Versions {
-		gvr := schema.GroupVersionResource{Group: crd.Spec.Group, Version: v.Name, Resource: crd.Spec.Names.Plural}
-		if !v.Storage || slices.Contains(quiet(), gvr.Resource) || !r.claim(gvr) {
-			continue
+		if v.Storage && !slices.Contains(quiet(), crd.Spec.Names.Plural) {
+			kinds = append(kinds, schema.GroupVersionResource{Group: crd.Spec.Group, Version: v.Name, Resource: crd.Spec.Names.Plural})
 		}
-		r.watchers.Go(func() {
-			// Established comes a moment before the kind is really served.
-			for range 50 {
-				if r.open(ctx, gvr, true) == nil {
-					return
-				}
-				select {
-				case <-ctx.Done():
-					return
-				case <-time.After(20 * time.Millisecond):
-				}
-			}
-			r.release(gvr)
-		})
 	}
+	return kinds
 }
 
 // appearance says whether a state of an object shows its creation.

@@ -50,6 +50,8 @@ type line struct {
 // entry is what is known of one Application.
 type entry struct {
 	state State
+	// stateSince is when the state began to say what it says.
+	stateSince time.Time
 	// running is true between the first and the last event of an operation.
 	running     bool
 	place, text string
@@ -91,6 +93,9 @@ func (b *Board) Set(app string, s State, now time.Time) {
 	if s.Done && !a.state.Done && !a.started.IsZero() {
 		a.done = now
 	}
+	if s.Done != a.state.Done || s.Failed != a.state.Failed || what(s.Text) != what(a.state.Text) {
+		a.stateSince = now
+	}
 	a.state = s
 }
 
@@ -109,7 +114,7 @@ func (b *Board) Note(e event.Event) {
 	place := placeOf(e)
 	switch e.Type {
 	case event.OperationStarted:
-		*a = entry{state: a.state, running: true, text: "starting", since: e.Time, started: e.Time}
+		*a = entry{state: a.state, stateSince: a.stateSince, running: true, text: "starting", since: e.Time, started: e.Time}
 	case event.GroupStarted:
 		a.running, a.place, a.text, a.since = true, place, "applying", e.Time
 	case event.Waiting:
@@ -169,6 +174,9 @@ func (b *Board) rows() []Row {
 			// The operation has not begun, or its result is being written.
 		default:
 			r.Done, r.Text = a.state.Done, a.state.Text
+			if !r.Done {
+				r.Since = a.stateSince
+			}
 			if r.Done && !a.done.IsZero() {
 				r.Text += ", took " + seconds(a.done.Sub(a.started))
 			}

@@ -42,7 +42,7 @@ func TestRowOfAnApplication(t *testing.T) {
 		"nothing yet": {
 			"before an operation the judgement of the caller is all there is",
 			nil, State{Text: "OutOfSync"},
-			Row{Name: "shop", Text: "OutOfSync"},
+			Row{Name: "shop", Text: "OutOfSync", Since: at(5)},
 		},
 		"applying": {
 			"a group that began is where the application is",
@@ -103,7 +103,7 @@ func TestBoardShowsOtherNamespacesAndForgets(t *testing.T) {
 	b.Set("team/api", State{Text: "x"}, at(0))
 	b.Set("argocd/shop", State{Text: "y"}, at(0))
 	b.Remove("argocd/shop")
-	want := []Row{{Name: "team/api", Text: "x"}}
+	want := []Row{{Name: "team/api", Text: "x", Since: at(0)}}
 	if diff := cmp.Diff(want, b.rows()); diff != "" {
 		t.Error(diff)
 	}
@@ -175,7 +175,7 @@ func TestScreenRedrawsInPlace(t *testing.T) {
 	shop.Text = "waiting for the health of apps/Deployment/a-very-long-name"
 	s.draw(at(90), nil, []Row{shop})
 	expect("long rows are cut, superfluous ones go", "control plane ready", "commit 1234567",
-		"shop  1/3 Sync wave 0  waiting for the health of apps/De...")
+		"shop  1/3 Sync wave 0  waiting for the health of... (1m30s)")
 	shop.Done = true
 	s.draw(at(91), nil, []Row{shop})
 	expect("nothing is left when all is done", "control plane ready", "commit 1234567")

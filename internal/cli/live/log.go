@@ -6,7 +6,6 @@ package live
 import (
 	"fmt"
 	"io"
-	"strings"
 	"time"
 )
 
@@ -37,9 +36,7 @@ func (l logged) worth(r Row, now time.Time) bool {
 	case r.Place != l.place || r.Done || r.Failed:
 		return true
 	}
-	what, _, _ := strings.Cut(r.Text, ": ")
-	before, _, _ := strings.Cut(l.text, ": ")
-	return what != before || now.Sub(l.at) >= detailEvery
+	return what(r.Text) != what(l.text) || now.Sub(l.at) >= detailEvery
 }
 
 func (l *log) draw(now time.Time, said []line, rows []Row) {
@@ -52,7 +49,7 @@ func (l *log) draw(now time.Time, said []line, rows []Row) {
 			l.last[r.Name] = logged{r.Place, r.Text, now}
 			bare := r
 			bare.Since = time.Time{}
-			l.write(now, now, format(bare, nameWidth, len(r.Place), now))
+			l.write(now, now, format(bare, nameWidth, len(r.Place), 0, now))
 		}
 	}
 	if l.written.IsZero() || now.Sub(l.written) < heartbeat {
@@ -60,7 +57,7 @@ func (l *log) draw(now time.Time, said []line, rows []Row) {
 	}
 	for _, r := range rows {
 		if !r.Done {
-			l.write(now, now, "still "+format(r, nameWidth, len(r.Place), now))
+			l.write(now, now, "still "+format(r, nameWidth, len(r.Place), 0, now))
 		}
 	}
 }

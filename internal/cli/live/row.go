@@ -17,8 +17,9 @@ func widths(rows []Row) (name, place int) {
 	return name, place
 }
 
-// format writes a row as one line.
-func format(r Row, nameWidth, placeWidth int, now time.Time) string {
+// format writes a row as one line of at most so many columns; zero is no limit.
+// What is cut is the text: how long a wait lasts must be seen.
+func format(r Row, nameWidth, placeWidth, columns int, now time.Time) string {
 	var parts []string
 	if nameWidth > 0 {
 		parts = append(parts, pad(r.Name, nameWidth))
@@ -29,11 +30,21 @@ func format(r Row, nameWidth, placeWidth int, now time.Time) string {
 	if r.Text != "" {
 		parts = append(parts, r.Text)
 	}
-	text := strings.TrimRight(strings.Join(parts, "  "), " ")
+	text, since := strings.TrimRight(strings.Join(parts, "  "), " "), ""
 	if !r.Since.IsZero() {
-		text += " (" + max(now.Sub(r.Since), 0).Round(time.Second).String() + ")"
+		since = " (" + max(now.Sub(r.Since), 0).Round(time.Second).String() + ")"
 	}
-	return text
+	if columns > 0 {
+		text = cut(text, columns-len(since))
+	}
+	return text + since
+}
+
+// what is the part of a text that says what is waited for, without how far that
+// has come.
+func what(text string) string {
+	head, _, _ := strings.Cut(text, ": ")
+	return head
 }
 
 func pad(s string, width int) string {

@@ -84,7 +84,7 @@ func (s *screen) layOut(now time.Time, rows []Row) []string {
 		case len(frame) >= room:
 			hidden++
 		default:
-			frame = append(frame, cut(format(r, nameWidth, placeWidth, now), columns-1))
+			frame = append(frame, format(r, nameWidth, placeWidth, columns-1, now))
 		}
 	}
 	if rest := remainder(hidden, hiddenDone); rest != "" {
