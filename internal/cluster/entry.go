@@ -93,8 +93,8 @@ func (e *entry) managedFields() []metav1.ManagedFieldsEntry {
 	return entries
 }
 
-// newer reports whether a resourceVersion is of a later state than another one of
-// the same object. Versions that are no numbers, which an aggregated API may
+// newer reports whether a resourceVersion is of a later state than another one,
+// of the same object or of objects of the same kind: one etcd counts all writes. Versions that are no numbers, which an aggregated API may
 // have, cannot be compared; what arrives later then counts as newer.
 func newer(a, b string) bool {
 	order, err := resourceversion.CompareResourceVersion(a, b)

@@ -37,7 +37,7 @@ func (c *Cluster) GetOwned(key manifest.Key) (*unstructured.Unstructured, []meta
 // List returns the objects of a watched kind, ordered by namespace and name. They
 // are shared and must not be changed.
 func (c *Cluster) List(gk schema.GroupKind) []*unstructured.Unstructured {
-	return objects(c.store.pick(func() map[manifest.Key]struct{} { return c.store.kinds[gk] }))
+	return objects(c.store.pick(func() map[manifest.Key]struct{} { return c.store.keysOf(gk) }))
 }
 
 // Tracked returns the watched objects whose tracking id names the application and

@@ -49,7 +49,7 @@ type store struct {
 
 	mu       sync.RWMutex
 	objects  map[manifest.Key]*entry
-	kinds    map[schema.GroupKind]map[manifest.Key]struct{}
+	kinds    map[schema.GroupKind]*kind
 	children map[types.UID]map[manifest.Key]struct{}
 	apps     map[string]map[manifest.Key]struct{}
 	// gone holds the UIDs of objects that we deleted and whose deletion the watch
@@ -60,11 +60,20 @@ type store struct {
 	written map[manifest.Key]string
 }
 
+// kind is what the store holds of one watched kind.
+type kind struct {
+	keys map[manifest.Key]struct{}
+	// seen is the version that the watch has reached. Its events come in the order
+	// of their versions, so the answer to a write of an earlier one is old news:
+	// the object may be gone again.
+	seen string
+}
+
 func newStore() *store {
 	return &store{
 		subs:     map[int]func(Change){},
 		objects:  map[manifest.Key]*entry{},
-		kinds:    map[schema.GroupKind]map[manifest.Key]struct{}{},
+		kinds:    map[schema.GroupKind]*kind{},
 		children: map[types.UID]map[manifest.Key]struct{}{},
 		apps:     map[string]map[manifest.Key]struct{}{},
 		gone:     map[types.UID]manifest.Key{},
@@ -107,14 +116,14 @@ func (s *store) hold(gk schema.GroupKind) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.kinds[gk] == nil {
-		s.kinds[gk] = map[manifest.Key]struct{}{}
+		s.kinds[gk] = &kind{keys: map[manifest.Key]struct{}{}}
 	}
 }
 
 // drop forgets a kind that is not watched any more.
 func (s *store) drop(gk schema.GroupKind) {
 	s.change(func(report func(ChangeType, *entry)) {
-		for _, key := range sorted(s.kinds[gk]) {
+		for _, key := range sorted(s.keysOf(gk)) {
 			e := s.objects[key]
 			s.remove(e)
 			report(Deleted, e)
@@ -132,7 +141,16 @@ func (s *store) forget(gk schema.GroupKind) {
 
 // saw takes a state that the watch reported.
 func (s *store) saw(e *entry) {
-	s.change(func(report func(ChangeType, *entry)) { s.see(e, report) })
+	s.change(func(report func(ChangeType, *entry)) {
+		s.reached(e)
+		s.see(e, report)
+	})
+}
+
+func (s *store) reached(e *entry) {
+	if k := s.kinds[e.key.GroupKind()]; k != nil {
+		k.seen = e.rv
+	}
 }
 
 func (s *store) see(e *entry, report func(ChangeType, *entry)) {
@@ -174,6 +192,7 @@ func (s *store) put(e *entry, report func(ChangeType, *entry)) bool {
 // sawDeleted takes the last state of an object whose deletion the watch reported.
 func (s *store) sawDeleted(e *entry) {
 	s.change(func(report func(ChangeType, *entry)) {
+		s.reached(e)
 		delete(s.gone, e.uid)
 		old := s.objects[e.key]
 		if old == nil || old.uid != e.uid {
@@ -188,6 +207,11 @@ func (s *store) sawDeleted(e *entry) {
 // sawAll takes a complete list of a kind as of a version.
 func (s *store) sawAll(gk schema.GroupKind, list []*entry, version string) {
 	s.change(func(report func(ChangeType, *entry)) {
+		k := s.kinds[gk]
+		if k == nil {
+			return
+		}
+		k.seen = version
 		listed := make(map[manifest.Key]types.UID, len(list))
 		live := make(map[types.UID]struct{}, len(list))
 		for _, e := range list {
@@ -195,7 +219,7 @@ func (s *store) sawAll(gk schema.GroupKind, list []*entry, version string) {
 			live[e.uid] = struct{}{}
 			s.see(e, report)
 		}
-		for _, key := range sorted(s.kinds[gk]) {
+		for _, key := range sorted(k.keys) {
 			e := s.objects[key]
 			if uid, ok := listed[key]; ok && uid == e.uid {
 				continue
@@ -208,9 +232,9 @@ func (s *store) sawAll(gk schema.GroupKind, list []*entry, version string) {
 			report(Deleted, e)
 		}
 		// A deletion that the list already reflects will not be reported.
-		maps.DeleteFunc(s.gone, func(uid types.UID, k manifest.Key) bool {
+		maps.DeleteFunc(s.gone, func(uid types.UID, key manifest.Key) bool {
 			_, there := live[uid]
-			return k.GroupKind() == gk && !there
+			return key.GroupKind() == gk && !there
 		})
 	})
 }
@@ -218,7 +242,7 @@ func (s *store) sawAll(gk schema.GroupKind, list []*entry, version string) {
 // wrote takes the state that one of our writes returned.
 func (s *store) wrote(e *entry) {
 	s.change(func(report func(ChangeType, *entry)) {
-		if s.kinds[e.key.GroupKind()] == nil {
+		if k := s.kinds[e.key.GroupKind()]; k == nil || !newer(e.rv, k.seen) {
 			return
 		}
 		if s.put(e, report) {
@@ -252,7 +276,7 @@ func (s *store) removed(key manifest.Key, uid types.UID) {
 
 func (s *store) add(e *entry) {
 	s.objects[e.key] = e
-	s.kinds[e.key.GroupKind()][e.key] = struct{}{}
+	s.kinds[e.key.GroupKind()].keys[e.key] = struct{}{}
 	for _, owner := range e.owners {
 		link(s.children, owner, e.key)
 	}
@@ -263,7 +287,7 @@ func (s *store) add(e *entry) {
 
 func (s *store) remove(e *entry) {
 	delete(s.objects, e.key)
-	delete(s.kinds[e.key.GroupKind()], e.key)
+	delete(s.kinds[e.key.GroupKind()].keys, e.key)
 	for _, owner := range e.owners {
 		unlink(s.children, owner, e.key)
 	}
@@ -283,6 +307,14 @@ func unlink[K comparable](index map[K]map[manifest.Key]struct{}, by K, key manif
 	if delete(index[by], key); len(index[by]) == 0 {
 		delete(index, by)
 	}
+}
+
+// keysOf returns the keys of a kind, none if it is not watched.
+func (s *store) keysOf(gk schema.GroupKind) map[manifest.Key]struct{} {
+	if k := s.kinds[gk]; k != nil {
+		return k.keys
+	}
+	return nil
 }
 
 func (s *store) get(key manifest.Key) (*entry, bool) {

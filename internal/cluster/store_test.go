@@ -54,6 +54,16 @@ func TestStore(t *testing.T) {
 			want:    "a/3",
 			changes: []string{"added a", "modified a"},
 		},
+		"LateAnswer": {
+			reason: "the watch reported our write and the deletion that followed before our write was answered",
+			do: func(s *store) {
+				s.saw(state("a", 1))
+				s.saw(state("a", 2))
+				s.sawDeleted(state("a", 3))
+				s.wrote(state("a", 2))
+			},
+			changes: []string{"added a", "modified a", "deleted a"},
+		},
 		"OlderList": {
 			reason:  "a list made before our creation does not remove it",
 			do:      func(s *store) { s.wrote(state("a", 5)); s.sawAll(configMaps(), nil, "4") },
@@ -140,89 +150,129 @@ func shown(s *store, key manifest.Key) string {
 	return string(e.uid) + "/" + e.rv
 }
 
-// TestStoreNeverGoesBack plays a server whose watch lags behind: whatever the
-// delay, what we wrote is what we read, and in the end the cache is right.
+// world is a server for one object whose watch and whose answers to our writes
+// both lag behind, each on its own.
+type world struct {
+	*rapid.T
+	s       *store
+	version int
+	made    int
+	now     *entry
+	events  []event
+	answers []event
+	// deletedAt is the version at which an object was deleted.
+	deletedAt map[types.UID]int
+}
+
+type event struct {
+	e       *entry
+	deleted bool
+}
+
+func (w *world) write() event {
+	if w.now == nil {
+		w.made++
+	}
+	w.now = state(fmt.Sprint("u", w.made), w.version)
+	w.events = append(w.events, event{e: w.now})
+	return event{e: w.now}
+}
+
+func (w *world) remove() event {
+	gone := event{state(string(w.now.uid), w.version), true}
+	w.deletedAt[w.now.uid] = w.version
+	w.now = nil
+	w.events = append(w.events, gone)
+	return gone
+}
+
+func (w *world) deliver() {
+	next := w.events[0]
+	w.events = w.events[1:]
+	if next.deleted {
+		w.s.sawDeleted(next.e)
+	} else {
+		w.s.saw(next.e)
+	}
+}
+
+// answer lets one of our requests return and checks that what is read then is not
+// older than what it did.
+func (w *world) answer() {
+	next := w.answers[0]
+	w.answers = w.answers[1:]
+	if next.deleted {
+		w.s.removed(next.e.key, next.e.uid)
+	} else {
+		w.s.wrote(next.e)
+	}
+	read, ok := w.s.get(next.e.key)
+	_, gone := w.deletedAt[next.e.uid]
+	switch {
+	case ok && next.deleted && read.uid == next.e.uid:
+		w.Fatalf("deleted %s and still read it", next.e.uid)
+	case ok && !next.deleted && newer(next.e.rv, read.rv):
+		w.Fatalf("wrote %s/%s and read %s/%s", next.e.uid, next.e.rv, read.uid, read.rv)
+	case !ok && !next.deleted && !gone:
+		w.Fatalf("wrote %s/%s and read nothing", next.e.uid, next.e.rv)
+	}
+}
+
+func (w *world) relist() {
+	// A new watch starts from a list as of now.
+	w.events = nil
+	var list []*entry
+	if w.now != nil {
+		list = []*entry{w.now}
+	}
+	w.s.sawAll(configMaps(), list, strconv.Itoa(w.version))
+}
+
+// TestStoreNeverGoesBack demands that, whatever lags behind, what we wrote is what
+// we read, and that in the end the cache is right.
 func TestStoreNeverGoesBack(t *testing.T) {
 	key := manifest.Key{Kind: "ConfigMap", Namespace: "ns", Name: "c"}
 	rapid.Check(t, func(t *rapid.T) {
-		s := newStore()
-		s.hold(configMaps())
-		type event struct {
-			e       *entry
-			deleted bool
-		}
-		var pending []event
-		version, made := 1, 0
-		var now *entry
-		deliver := func() {
-			if next := pending[0]; next.deleted {
-				s.sawDeleted(next.e)
-			} else {
-				s.saw(next.e)
-			}
-			pending = pending[1:]
-		}
-		for range rapid.IntRange(0, 30).Draw(t, "steps") {
-			version++
-			step := rapid.SampledFrom([]string{"write", "foreign write", "delete", "foreign delete", "watch", "relist"}).Draw(t, "step")
-			switch step {
-			case "write", "foreign write":
-				if now == nil {
-					made++
-				}
-				now = state(fmt.Sprint("u", made), version)
-				pending = append(pending, event{e: now})
-			case "delete", "foreign delete":
-				if now == nil {
-					continue
-				}
-				gone := state(string(now.uid), version)
-				now = nil
-				pending = append(pending, event{gone, true})
-				if step == "delete" {
-					s.removed(key, gone.uid)
-				}
-			case "watch":
-				if len(pending) > 0 {
-					deliver()
-				}
-			case "relist":
-				// A new watch starts from a list as of now.
-				pending = nil
-				var list []*entry
-				if now != nil {
-					list = []*entry{now}
-				}
-				s.sawAll(configMaps(), list, strconv.Itoa(version))
-			}
-			if step == "write" {
-				s.wrote(now)
-			}
-			got := shown(s, key)
-			if step == "write" && got != string(now.uid)+"/"+now.rv {
-				t.Fatalf("wrote %s/%s and read %q", now.uid, now.rv, got)
-			}
-			if step == "delete" && got != "" && got != "u"+fmt.Sprint(made) {
-				if e, _ := s.get(key); e != nil && string(e.uid) == fmt.Sprint("u", made) {
-					t.Fatalf("deleted u%d and read %q", made, got)
-				}
+		w := &world{T: t, s: newStore(), deletedAt: map[types.UID]int{}}
+		w.s.hold(configMaps())
+		steps := []string{"write", "foreign write", "delete", "foreign delete", "watch", "watch", "answer", "answer", "relist"}
+		for range rapid.IntRange(0, 40).Draw(t, "steps") {
+			w.version++
+			switch step := rapid.SampledFrom(steps).Draw(t, "step"); {
+			case step == "write":
+				w.answers = append(w.answers, w.write())
+			case step == "foreign write":
+				w.write()
+			case step == "delete" && w.now != nil:
+				w.answers = append(w.answers, w.remove())
+			case step == "foreign delete" && w.now != nil:
+				w.remove()
+			case step == "watch" && len(w.events) > 0:
+				w.deliver()
+			case step == "answer" && len(w.answers) > 0:
+				w.answer()
+			case step == "relist":
+				w.relist()
 			}
 		}
-		for len(pending) > 0 {
-			deliver()
+		for len(w.answers) > 0 {
+			w.answer()
+		}
+		for len(w.events) > 0 {
+			w.deliver()
 		}
 		want := ""
-		if now != nil {
-			want = string(now.uid) + "/" + now.rv
+		if w.now != nil {
+			want = string(w.now.uid) + "/" + w.now.rv
 		}
-		if got := shown(s, key); got != want {
+		if got := shown(w.s, key); got != want {
 			t.Errorf("the server has %q, the cache %q", want, got)
 		}
-		if len(s.gone)+len(s.written) > 0 {
-			t.Errorf("remembered for ever: %v %v", s.gone, s.written)
+		if len(w.s.gone)+len(w.s.written) > 0 {
+			t.Errorf("remembered for ever: %v %v", w.s.gone, w.s.written)
 		}
-		if now == nil && len(s.children)+len(s.apps)+len(s.objects) > 0 {
-			t.Errorf("left in indexes: %v %v", s.children, s.apps)
+		if w.now == nil && len(w.s.objects) > 0 {
+			t.Errorf("left over: %v", w.s.objects)
 		}
 	})
 }
