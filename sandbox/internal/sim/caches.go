@@ -94,7 +94,7 @@ func (c *caches) start(ctx context.Context, e *engine) error {
 			e.queue.Add(item{role: roleService, namespace: s.Namespace, name: s.Name})
 		}
 	})
-	on(net.Ingresses().Informer(), func(i *networkingv1.Ingress, gone bool) {
+	on(net.Ingresses().Informer(), func(i *networkingv1.Ingress, _ bool) {
 		e.queue.Add(item{role: roleIngress, namespace: i.Namespace, name: i.Name})
 	})
 	on(net.IngressClasses().Informer(), func(*networkingv1.IngressClass, bool) { e.enqueueIngresses() })

@@ -123,7 +123,7 @@ func className(claim *corev1.PersistentVolumeClaim) string {
 func (e *engine) syncClaim(ctx context.Context, it item) error {
 	claim, err := e.cache.claims.PersistentVolumeClaims(it.namespace).Get(it.name)
 	if err != nil || claim.Status.Phase == corev1.ClaimBound || claim.DeletionTimestamp != nil {
-		return nil
+		return ignoreNotFound(err)
 	}
 	now := e.clock.Now()
 	state := e.claims.get(claim.UID, now)
@@ -211,7 +211,7 @@ func (e *engine) volumeFor(ctx context.Context, claim *corev1.PersistentVolumeCl
 	class, err := e.cache.classes.Get(name)
 	if err != nil {
 		complain("ProvisioningFailed", fmt.Sprintf("storageclass.storage.k8s.io %q not found", name))
-		return nil, nil
+		return nil, ignoreNotFound(err)
 	}
 	policy := corev1.PersistentVolumeReclaimDelete
 	if class.ReclaimPolicy != nil {
@@ -335,7 +335,7 @@ func (e *engine) bindClaim(ctx context.Context, claim *corev1.PersistentVolumeCl
 func (e *engine) syncVolume(ctx context.Context, it item) error {
 	volume, err := e.cache.volumes.Get(it.name)
 	if err != nil || volume.DeletionTimestamp != nil {
-		return nil
+		return ignoreNotFound(err)
 	}
 	phase := corev1.VolumeAvailable
 	if ref := volume.Spec.ClaimRef; ref != nil && ref.UID != "" {

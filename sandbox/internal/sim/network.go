@@ -40,7 +40,7 @@ func (e *engine) neverReady(kind, group string, o metav1.Object) bool {
 func (e *engine) syncService(ctx context.Context, it item) error {
 	service, err := e.cache.services.Services(it.namespace).Get(it.name)
 	if err != nil || service.Spec.Type != corev1.ServiceTypeLoadBalancer || service.DeletionTimestamp != nil {
-		return nil
+		return ignoreNotFound(err)
 	}
 	denied, has := e.neverReady("Service", "", service), len(service.Status.LoadBalancer.Ingress) > 0
 	if denied != has {
@@ -68,7 +68,7 @@ func (e *engine) enqueueServices() {
 func (e *engine) syncIngress(ctx context.Context, it item) error {
 	ingress, err := e.cache.ingresses.Ingresses(it.namespace).Get(it.name)
 	if err != nil || ingress.DeletionTimestamp != nil {
-		return nil
+		return ignoreNotFound(err)
 	}
 	denied := !e.served(ingress) || e.neverReady("Ingress", networkingv1.GroupName, ingress)
 	if has := len(ingress.Status.LoadBalancer.Ingress) > 0; denied != has {

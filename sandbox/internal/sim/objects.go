@@ -125,7 +125,8 @@ func (e *engine) objectChanged(k kind, o *unstructured.Unstructured, gone bool) 
 func (e *engine) enqueueOwners(o interface {
 	GetNamespace() string
 	GetOwnerReferences() []metav1.OwnerReference
-}) {
+},
+) {
 	for _, ref := range o.GetOwnerReferences() {
 		for _, k := range e.kinds.named(ref.Kind) {
 			e.queue.Add(item{role: roleObject, gvr: k.gvr, namespace: o.GetNamespace(), name: ref.Name})

@@ -148,7 +148,7 @@ func (e *engine) subjectOf(pod *corev1.Pod, state *podState) (*rules.Pod, error)
 func (e *engine) syncPod(ctx context.Context, it item) error {
 	pod, err := e.cache.pods.Pods(it.namespace).Get(it.name)
 	if err != nil {
-		return nil
+		return ignoreNotFound(err)
 	}
 	now := e.clock.Now()
 	state := e.pods.get(pod, now)

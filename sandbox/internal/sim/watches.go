@@ -8,7 +8,6 @@ import (
 	"sync"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic/dynamicinformer"
 	"k8s.io/client-go/tools/cache"
@@ -137,31 +136,6 @@ func (w *watches) exists(kind, namespace, name string) bool {
 		}
 	}
 	return false
-}
-
-// list returns the objects of the kinds of that name in a namespace; an empty one means all.
-func (w *watches) list(kind, namespace string) []*unstructured.Unstructured {
-	served := w.engine.kinds.named(kind)
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	var out []*unstructured.Unstructured
-	for _, k := range served {
-		running := w.active[k.gvk.GroupKind()]
-		if running == nil {
-			continue
-		}
-		add := func(o any) {
-			if object, ok := o.(*unstructured.Unstructured); ok {
-				out = append(out, object)
-			}
-		}
-		if namespace == "" {
-			_ = cache.ListAll(running.informer.GetStore(), labels.Everything(), add)
-		} else {
-			_ = cache.ListAllByNamespace(running.informer.GetIndexer(), namespace, labels.Everything(), add)
-		}
-	}
-	return out
 }
 
 // enqueueAll has every object of a watched kind looked at again.

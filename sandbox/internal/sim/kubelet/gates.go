@@ -159,7 +159,8 @@ func (c *checker) source(kind, name string, items []corev1.KeyToPath, optional b
 // container returns the kubelet's message about the environment of one container.
 func (c *checker) container(ctr *corev1.Container) string {
 	for _, from := range ctr.EnvFrom {
-		kind, name, optional := "", "", false
+		var kind, name string
+		var optional bool
 		switch {
 		case from.SecretRef != nil:
 			kind, name, optional = "Secret", from.SecretRef.Name, isTrue(from.SecretRef.Optional)

@@ -116,10 +116,10 @@ func (s *stepper) waitingState(c *run, init bool, index int) *corev1.ContainerSt
 	return &corev1.ContainerStateWaiting{Reason: "ContainerCreating"}
 }
 
-func (c *run) terminatedState() *corev1.ContainerStateTerminated {
+func (r *run) terminatedState() *corev1.ContainerStateTerminated {
 	return &corev1.ContainerStateTerminated{
-		ExitCode: c.exitCode, Reason: c.reason, Message: c.message,
-		StartedAt: seconds(c.started), FinishedAt: seconds(c.finished),
+		ExitCode: r.exitCode, Reason: r.reason, Message: r.message,
+		StartedAt: seconds(r.started), FinishedAt: seconds(r.finished),
 	}
 }
 

@@ -46,6 +46,7 @@ type bench struct {
 }
 
 func newBench(t *testing.T, rule string, pod *corev1.Pod) *bench {
+	t.Helper()
 	begin := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	b := &bench{
 		t: t, pod: pod, rule: rule, now: begin, begin: begin,
@@ -183,10 +184,16 @@ func TestLifeOfPod(t *testing.T) {
 		"CrashLoop": {
 			reason: "the first restart is at once, then 10 s, 20 s, 40 s", rule: "failAfter: 1s", policy: always,
 			points: []point{
-				{900 * time.Millisecond, "Running main=running"}, {time.Second, "Running main=running(1)"}, {2 * time.Second, "Running main=CrashLoopBackOff(2)"},
-				{11 * time.Second, "Running main=CrashLoopBackOff(2)"}, {12 * time.Second, "Running main=running(2)"},
-				{13 * time.Second, "Running main=CrashLoopBackOff(3)"}, {33 * time.Second, "Running main=running(3)"}, {34 * time.Second, "Running main=CrashLoopBackOff(4)"},
-				{73 * time.Second, "Running main=CrashLoopBackOff(4)"}, {74 * time.Second, "Running main=running(4)"},
+				{900 * time.Millisecond, "Running main=running"},
+				{time.Second, "Running main=running(1)"},
+				{2 * time.Second, "Running main=CrashLoopBackOff(2)"},
+				{11 * time.Second, "Running main=CrashLoopBackOff(2)"},
+				{12 * time.Second, "Running main=running(2)"},
+				{13 * time.Second, "Running main=CrashLoopBackOff(3)"},
+				{33 * time.Second, "Running main=running(3)"},
+				{34 * time.Second, "Running main=CrashLoopBackOff(4)"},
+				{73 * time.Second, "Running main=CrashLoopBackOff(4)"},
+				{74 * time.Second, "Running main=running(4)"},
 			},
 		},
 		"OnFailureRestarts": {
@@ -202,8 +209,10 @@ func TestLifeOfPod(t *testing.T) {
 		"InitsInOrder": {
 			reason: "one after the other, then the main container", rule: "initTakes: 1s", policy: always, inits: []string{"a", "b"},
 			points: []point{
-				{0, "Pending a=running b=PodInitializing main=PodInitializing"}, {time.Second, "Pending a=exit0 b=running main=PodInitializing"},
-				{2 * time.Second, "Running a=exit0 b=exit0 main=running"}, {3 * time.Second, "Running ready a=exit0 b=exit0 main=running"},
+				{0, "Pending a=running b=PodInitializing main=PodInitializing"},
+				{time.Second, "Pending a=exit0 b=running main=PodInitializing"},
+				{2 * time.Second, "Running a=exit0 b=exit0 main=running"},
+				{3 * time.Second, "Running ready a=exit0 b=exit0 main=running"},
 			},
 		},
 		"Sidecar": {

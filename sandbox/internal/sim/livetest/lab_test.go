@@ -238,7 +238,7 @@ func (b *bench) resource(gvk schema.GroupVersionKind) (dynamic.ResourceInterface
 // create creates the objects of a YAML text; a kind that is not served yet is tried again.
 func (b *bench) create(text string) {
 	b.Helper()
-	for _, doc := range strings.Split(strings.ReplaceAll(text, "$NS", b.ns), "\n---\n") {
+	for doc := range strings.SplitSeq(strings.ReplaceAll(text, "$NS", b.ns), "\n---\n") {
 		o := &unstructured.Unstructured{}
 		data, err := yaml.YAMLToJSON([]byte(doc))
 		if err == nil {
@@ -334,7 +334,7 @@ func (b *bench) awaitField(apiVersion, kind, name, path, want string) {
 // field reads a path such as status.conditions.Ready.reason, where an element of conditions is named by its
 // type.
 func field(value any, path string) string {
-	for _, part := range strings.Split(path, ".") {
+	for part := range strings.SplitSeq(path, ".") {
 		switch v := value.(type) {
 		case map[string]any:
 			value = v[part]

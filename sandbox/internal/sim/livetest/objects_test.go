@@ -256,7 +256,7 @@ func TestRulesInConfigMap(t *testing.T) {
 	b.create(deployment(1, "web:1", ""))
 	b.awaitEvent("Pod", "Unhealthy", "Readiness probe failed")
 	config.Data["rules.yaml"] = "rules: [{mach: {}}]"
-	if config, err = maps.Update(t.Context(), config, metav1.UpdateOptions{}); err != nil {
+	if _, err = maps.Update(t.Context(), config, metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	b.await("rules that do not parse are reported on the ConfigMap", 10*time.Second, func() (bool, string) {

@@ -68,7 +68,7 @@ func lookup(object map[string]any, path string) (any, bool) {
 		path = "metadata." + path
 	}
 	var at any = object
-	for _, part := range strings.Split(path, ".") {
+	for part := range strings.SplitSeq(path, ".") {
 		switch v := at.(type) {
 		case map[string]any:
 			next, ok := v[part]

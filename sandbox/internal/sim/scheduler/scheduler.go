@@ -118,7 +118,7 @@ func unschedulable(nodes int, why string) string {
 // claimProblem looks at the claims of the volumes and at those that are needed besides.
 func claimProblem(pod *corev1.Pod, claims Claims, needs Needs) string {
 	for i := range pod.Spec.Volumes {
-		name := ""
+		var name string
 		switch v := &pod.Spec.Volumes[i]; {
 		case v.PersistentVolumeClaim != nil:
 			name = v.PersistentVolumeClaim.ClaimName

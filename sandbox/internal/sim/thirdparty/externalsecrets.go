@@ -66,8 +66,11 @@ func externalSecret(o *unstructured.Unstructured, now, since time.Time, world Wo
 	case "Merge":
 		live := world.SecretData(o.GetNamespace(), name)
 		if live == nil {
-			failed, _ := ready(o, "False", "SecretSyncedError", fmt.Sprintf("could not update secret: Secret %q not found", name), now)
-			return Reaction{Waits: true, Status: map[string]any{"conditions": []any{failed}}}
+			out.Waits = true
+			if failed, news := ready(o, "False", "SecretSyncedError", fmt.Sprintf("could not update secret: Secret %q not found", name), now); news {
+				out.Status = map[string]any{"conditions": []any{failed}}
+			}
+			return out
 		}
 		if !holds(live, data) {
 			all := maps.Clone(live)
@@ -160,7 +163,7 @@ func secretData(o *unstructured.Unstructured) map[string][]byte {
 		if named := o.GetAnnotations()[keysAnnotation]; named != "" {
 			keys = named
 		}
-		for _, key := range strings.Split(keys, ",") {
+		for key := range strings.SplitSeq(keys, ",") {
 			key = strings.TrimSpace(key)
 			out[key] = value([]any{source, key})
 		}

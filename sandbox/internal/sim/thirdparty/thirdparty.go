@@ -86,7 +86,7 @@ func CRDs(sets []string) ([]*unstructured.Unstructured, error) {
 		if err != nil {
 			return nil, fmt.Errorf("read the CRDs of rule set %s: %w", set, err)
 		}
-		for _, doc := range strings.Split(string(data), "\n---\n") {
+		for doc := range strings.SplitSeq(string(data), "\n---\n") {
 			crd := &unstructured.Unstructured{}
 			text, err := yaml.YAMLToJSON([]byte(doc))
 			if err == nil {

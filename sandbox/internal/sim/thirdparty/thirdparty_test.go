@@ -5,6 +5,7 @@ package thirdparty
 
 import (
 	"encoding/base64"
+	"maps"
 	"strings"
 	"testing"
 	"time"
@@ -48,9 +49,7 @@ func (w *world) apply(t *testing.T, o *unstructured.Unstructured, r Reaction) {
 	if status == nil {
 		status = map[string]any{}
 	}
-	for key, value := range r.Status {
-		status[key] = value
-	}
+	maps.Copy(status, r.Status)
 	o.Object["status"] = status
 }
 
