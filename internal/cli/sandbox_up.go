@@ -19,8 +19,8 @@ func newSandboxUpCmd(s Streams, instances sandbox.Instances) *cobra.Command {
 		Use:   "up [NAME]",
 		Short: "Start a control plane, or continue one that was stopped",
 		Long: `Start a control plane in the background and wait until it is ready; continue one that was
-stopped, with its objects, its address and its kubeconfig. One that runs already is left
-as it is.
+stopped, with its objects, its address, its kubeconfig, and the flags that are not given
+this time. One that runs already is left as it is.
 
 Exit codes: 0 it runs, 1 it could not be started, 2 wrong usage.`,
 		Example: `  # The control plane named "default"

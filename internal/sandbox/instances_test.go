@@ -14,6 +14,9 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/wavetrain/wavetrain/internal/sandbox"
 )
@@ -78,7 +81,7 @@ func TestInstanceLifecycle(t *testing.T) {
 		t.Fatal(err)
 	}
 	instances := sandbox.Instances{Dir: t.TempDir()}
-	opts := sandbox.Options{Binary: binary}
+	opts := sandbox.Options{Binary: binary, Nodes: 2}
 	t.Cleanup(func() {
 		err := instances.Delete(context.WithoutCancel(t.Context()), "dev")
 		if err != nil && !errors.Is(err, sandbox.ErrNotFound) {
@@ -111,7 +114,7 @@ func TestInstanceLifecycle(t *testing.T) {
 	}
 	awaitState(t, instances, sandbox.StateStopped)
 
-	second, started, err := instances.Up(t.Context(), "dev", opts)
+	second, started, err := instances.Up(t.Context(), "dev", sandbox.Options{Binary: binary})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -124,6 +127,10 @@ func TestInstanceLifecycle(t *testing.T) {
 	}
 	if diff := cmp.Diff(string(kubeconfig), string(unchanged)); diff != "" {
 		t.Error("the kubeconfig of the first start is not that of the second")
+	}
+
+	if nodes := countNodes(t, second.Kubeconfig); nodes != 2 {
+		t.Errorf("%d nodes, want the 2 of the first start", nodes)
 	}
 
 	stopped, err := instances.Down(t.Context(), "dev")
@@ -143,6 +150,24 @@ func TestInstanceLifecycle(t *testing.T) {
 	if _, err := instances.Status("dev"); !errors.Is(err, sandbox.ErrNotFound) {
 		t.Errorf("after delete: got %v, want ErrNotFound", err)
 	}
+}
+
+// countNodes counts the nodes of a control plane.
+func countNodes(t *testing.T, kubeconfig string) int {
+	t.Helper()
+	cfg, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
+	if err != nil {
+		t.Fatal(err)
+	}
+	client, err := kubernetes.NewForConfig(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	list, err := client.CoreV1().Nodes().List(t.Context(), metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(list.Items)
 }
 
 // awaitState waits until the only instance has a state. The process is no child of ours that could be waited for once

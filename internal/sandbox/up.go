@@ -17,8 +17,9 @@ import (
 	"time"
 )
 
-// Up starts a named control plane, detached from this process, and returns when it is ready. One that runs already is
-// left as it is, whatever the options say; the second result tells them apart.
+// Up starts a named control plane, detached from this process, and returns when it is ready. Options that are not given
+// are those of its last start. One that runs already is left as it is, whatever the options say; the second result tells
+// them apart.
 func (in Instances) Up(ctx context.Context, name string, opts Options) (Status, bool, error) {
 	if err := CheckName(name); err != nil {
 		return Status{}, false, err
@@ -73,6 +74,10 @@ func (in Instances) launch(ctx context.Context, name string, opts Options) error
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}
+	opts, err := opts.recall(dir)
+	if err != nil {
+		return err
+	}
 	opts.DataDir, opts.ReadyFile = dir, filepath.Join(dir, readyFile)
 	log, err := os.OpenFile(filepath.Join(dir, startLog), os.O_CREATE|os.O_RDWR|os.O_TRUNC, 0o600)
 	if err != nil {
@@ -90,7 +95,11 @@ func (in Instances) launch(ctx context.Context, name string, opts Options) error
 	if err := cmd.Start(); err != nil {
 		return err
 	}
-	return awaitFirstLine(ctx, cmd, stdout, log, opts.Waiting)
+	if err := awaitFirstLine(ctx, cmd, stdout, log, opts.Waiting); err != nil {
+		return err
+	}
+	// Only options that work are worth keeping.
+	return opts.remember(dir)
 }
 
 // awaitFirstLine waits for the line that says that the process is ready. When the process ends first, what it wrote to
