@@ -47,7 +47,7 @@ func (p *plane) startAPIServer(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	listener, err := listen(p.dir, p.opts.Port)
+	listener, err := p.dir.Listen(p.opts.Port)
 	if err != nil {
 		return err
 	}

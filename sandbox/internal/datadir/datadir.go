@@ -8,11 +8,8 @@ package datadir
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
-	"strconv"
-	"strings"
 	"syscall"
 )
 
@@ -120,29 +117,3 @@ func (d *Dir) EtcdLog() string { return filepath.Join(d.path, "etcd.log") }
 
 // Log is the log of everything else.
 func (d *Dir) Log() string { return filepath.Join(d.path, "sandbox.log") }
-
-// Port returns the port the control plane had last time, 0 if it never ran.
-func (d *Dir) Port() (int, error) {
-	content, err := os.ReadFile(d.portFile())
-	if errors.Is(err, fs.ErrNotExist) {
-		return 0, nil
-	}
-	if err != nil {
-		return 0, fmt.Errorf("read remembered port: %w", err)
-	}
-	port, err := strconv.Atoi(strings.TrimSpace(string(content)))
-	if err != nil || port < 1 || port > 65535 {
-		return 0, fmt.Errorf("read remembered port: %s does not contain a port number", d.portFile())
-	}
-	return port, nil
-}
-
-// RememberPort keeps the port for the next start.
-func (d *Dir) RememberPort(port int) error {
-	if err := os.WriteFile(d.portFile(), []byte(strconv.Itoa(port)+"\n"), 0o600); err != nil {
-		return fmt.Errorf("remember port: %w", err)
-	}
-	return nil
-}
-
-func (d *Dir) portFile() string { return filepath.Join(d.path, "port") }

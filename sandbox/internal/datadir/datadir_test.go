@@ -44,42 +44,16 @@ func TestNamedDirectoryIsKept(t *testing.T) {
 	if dir.Temporary() {
 		t.Error("a named directory is temporary")
 	}
-	if port, err := dir.Port(); err != nil || port != 0 {
-		t.Errorf("Port() = %d, %v before the first start, want 0", port, err)
-	}
-	if err := dir.RememberPort(6443); err != nil {
-		t.Fatal(err)
-	}
 	if err := dir.Close(); err != nil {
 		t.Fatal(err)
 	}
 
-	again := open(t, path)
-	defer func() { _ = again.Close() }()
-	if port, err := again.Port(); err != nil || port != 6443 {
-		t.Errorf("Port() = %d, %v, want 6443", port, err)
-	}
 	info, err := os.Stat(path)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if mode := info.Mode().Perm(); mode != 0o700 {
 		t.Errorf("mode %s, want only the owner to enter", mode)
-	}
-}
-
-func TestRememberedPortIsChecked(t *testing.T) {
-	for _, content := range []string{"", "x", "0", "70000", "-1"} {
-		dir := open(t, t.TempDir())
-		if err := os.WriteFile(filepath.Join(dir.Path(), "port"), []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if port, err := dir.Port(); err == nil {
-			t.Errorf("content %q: got port %d, want an error", content, port)
-		}
-		if err := dir.Close(); err != nil {
-			t.Fatal(err)
-		}
 	}
 }
 
