@@ -95,7 +95,7 @@ func (c *Cluster) Apply(ctx context.Context, obj *unstructured.Unstructured, o A
 		return nil, err
 	}
 	if !o.DryRun {
-		c.wrote(out)
+		c.wrote(ctx, out)
 	}
 	return out, nil
 }

@@ -81,6 +81,26 @@ func TestApplyIsInSync(t *testing.T) {
 	}
 }
 
+// TestApplyOtherVersion applies an object in a version that is not the one the
+// cache holds.
+func TestApplyOtherVersion(t *testing.T) {
+	b := newBench(t)
+	desired := b.object("{apiVersion: autoscaling/v1, kind: HorizontalPodAutoscaler, metadata: {name: h}, spec: {scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: web}, maxReplicas: 3, targetCPUUtilizationPercentage: 80}}")
+	key := manifest.KeyOf(desired)
+	b.watch(key.GroupKind())
+	b.apply(desired)
+	if u, ok := b.Get(key); !ok || u.GetAPIVersion() != "autoscaling/v2" {
+		t.Errorf("a write in another version must be cached at once, in the version of the watch: %v", u)
+	}
+	live, err := b.Fetch(b.ctx(), key, "v1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if live.GetAPIVersion() != "autoscaling/v1" || !diff.Equalish(desired, live, diff.Options{}) {
+		t.Errorf("in the version that Git names it must be in sync: %v", live)
+	}
+}
+
 func TestApplyTakesAndDropsFields(t *testing.T) {
 	b := newBench(t)
 	b.watch(deployments())

@@ -54,9 +54,7 @@ func (c *Cluster) takeOver(ctx context.Context, res Resource, key manifest.Key, 
 
 // synced reports whether the cache knows every object of a kind.
 func (c *Cluster) synced(res Resource) bool {
-	c.mu.Lock()
-	w := c.watches[res.GVK.GroupKind()]
-	c.mu.Unlock()
+	w := c.watchOf(res.GVK.GroupKind())
 	if w == nil {
 		return false
 	}

@@ -112,6 +112,13 @@ func (c *Cluster) ensure(gk schema.GroupKind) (*kindWatch, error) {
 	return w, nil
 }
 
+// watchOf returns the watch of a kind, nil if there is none.
+func (c *Cluster) watchOf(gk schema.GroupKind) *kindWatch {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.watches[gk]
+}
+
 // review compares the watches with what discovery says now: kinds that are not
 // served any more, or not in the version we watch, are dropped, wanted ones that
 // are served again are watched.

@@ -66,7 +66,7 @@ func (c *Cluster) Create(ctx context.Context, obj *unstructured.Unstructured, dr
 		return nil, err
 	}
 	if !dryRun {
-		c.wrote(out)
+		c.wrote(ctx, out)
 	}
 	return out, nil
 }
@@ -110,7 +110,7 @@ func (c *Cluster) Delete(ctx context.Context, key manifest.Key, o DeleteOptions)
 	}})
 	switch {
 	case err == nil:
-		c.deleted(key, o.UID, out)
+		c.deleted(ctx, key, o.UID, out)
 		return nil
 	case apierrors.IsNotFound(err):
 		c.store.removed(key, o.UID)
@@ -154,14 +154,14 @@ func (c *Cluster) remove(ctx context.Context, res Resource, key manifest.Key, op
 
 // deleted updates the cache with the answer to a deletion: a status, or an object
 // that is not marked for deletion, means that it is gone.
-func (c *Cluster) deleted(key manifest.Key, uid types.UID, answer *unstructured.Unstructured) {
+func (c *Cluster) deleted(ctx context.Context, key manifest.Key, uid types.UID, answer *unstructured.Unstructured) {
 	switch {
 	case answer.GetKind() == "Status" && answer.GetAPIVersion() == "v1":
 		c.store.removed(key, uid)
 	case answer.GetDeletionTimestamp() == nil:
 		c.store.removed(key, answer.GetUID())
 	default:
-		c.wrote(answer)
+		c.wrote(ctx, answer)
 	}
 }
 
@@ -182,7 +182,7 @@ func (c *Cluster) patch(ctx context.Context, op string, res Resource, key manife
 	if err != nil {
 		return nil, err
 	}
-	c.wrote(out)
+	c.wrote(ctx, out)
 	return out, nil
 }
 
@@ -262,9 +262,18 @@ func (c *Cluster) body(obj *unstructured.Unstructured, res Resource) *unstructur
 
 // wrote has the cache hold what a write returned. The last write of an object
 // that takes its last finalizer off returns it although it is gone.
-func (c *Cluster) wrote(out *unstructured.Unstructured) {
+func (c *Cluster) wrote(ctx context.Context, out *unstructured.Unstructured) {
 	if out == nil {
 		return
+	}
+	key := manifest.KeyOf(out)
+	if w := c.watchOf(key.GroupKind()); w != nil && w.res.GVK.Version != out.GroupVersionKind().Version {
+		// The cache holds one version of a kind; that of the watch says the same.
+		same, err := c.Fetch(ctx, key, w.res.GVK.Version)
+		if err != nil {
+			return
+		}
+		out = same
 	}
 	e := entryOf(out)
 	if e.GetDeletionTimestamp() != nil && len(e.GetFinalizers()) == 0 && ptr.Deref(e.GetDeletionGracePeriodSeconds(), 0) == 0 && e.key.Kind != "Namespace" {

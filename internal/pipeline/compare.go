@@ -11,6 +11,7 @@ import (
 	"sync"
 
 	"golang.org/x/sync/errgroup"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -35,6 +36,8 @@ type Destination interface {
 	Get(manifest.Key) (*unstructured.Unstructured, bool)
 	// GetOwned is Get with the entries that say which manager owns which field.
 	GetOwned(manifest.Key) (*unstructured.Unstructured, []metav1.ManagedFieldsEntry, bool)
+	// Fetch reads an object from the API server in a version of its group.
+	Fetch(ctx context.Context, key manifest.Key, version string) (*unstructured.Unstructured, error)
 	Tracked(app string) []*unstructured.Unstructured
 	Apply(ctx context.Context, obj *unstructured.Unstructured, opts cluster.ApplyOptions) (*unstructured.Unstructured, error)
 }
@@ -228,6 +231,22 @@ func verdictOn(ctx context.Context, dest Destination, s Subject, key manifest.Ke
 	live, owners, exists := dest.GetOwned(key)
 	if !exists {
 		return Verdict{}, nil
+	}
+	if live.GetAPIVersion() != desired.GetAPIVersion() {
+		// The cache holds the group's preferred version; fields compare only within
+		// the version that Git names.
+		fetched, err := dest.Fetch(ctx, key, desired.GroupVersionKind().Version)
+		switch {
+		case apierrors.IsNotFound(err):
+			return Verdict{}, nil
+		case ctx.Err() != nil:
+			return Verdict{}, context.Cause(ctx)
+		case cluster.IsUnreachable(err):
+			return Verdict{}, err
+		case err != nil:
+			return Verdict{Live: live, Rejected: err.Error()}, nil
+		}
+		live, owners = fetched, nil
 	}
 	opts := diff.Options{Ignore: s.Ignore, ManagedFields: owners}
 	if diff.Equalish(desired, live, opts) {
