@@ -1,0 +1,97 @@
+// Copyright The Wavetrain Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"context"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/wavetrain/wavetrain/api/v1alpha1"
+	"github.com/wavetrain/wavetrain/internal/gitserver/gittest"
+	"github.com/wavetrain/wavetrain/internal/sandbox/sandboxtest"
+)
+
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = listener.Close() }()
+	return listener.Addr().String()
+}
+
+func answers(ctx context.Context, url string) bool {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return false
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return false
+	}
+	_ = resp.Body.Close()
+	return resp.StatusCode == http.StatusOK
+}
+
+// TestServe runs the controller as an operator does: on a cluster that has
+// nothing of ours yet, until a signal.
+func TestServe(t *testing.T) {
+	env := sandboxtest.Start(t, sandboxtest.Options{Own: true, Nodes: 1})
+	scheme, err := apiScheme()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := client.New(env.Config, client.Options{Scheme: scheme})
+	if err != nil {
+		t.Fatal(err)
+	}
+	namespace := "gitops"
+	if err := ensureNamespace(t.Context(), c, namespace); err != nil {
+		t.Fatal(err)
+	}
+	health, metrics := freeAddress(t), freeAddress(t)
+	r := start(t, "serve", "--kubeconfig", env.Kubeconfig, "-n", namespace, "--install-crds", "--leader-elect",
+		"--health-address", health, "--metrics-address", metrics, "--log-format", "json")
+	r.err.await(t, `"msg":"controller starts"`, time.Minute)
+	r.err.await(t, `"msg":"Starting workers"`, time.Minute)
+	if !answers(t.Context(), "http://"+health+"/readyz") {
+		t.Error("the readiness probe is not answered")
+	}
+	if !answers(t.Context(), "http://"+metrics+"/metrics") {
+		t.Error("metrics are not served")
+	}
+
+	repo := gittest.New(t, map[string]string{"manifests/settings.yaml": settings("small")})
+	app := &v1alpha1.Application{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "shop"},
+		Spec: v1alpha1.ApplicationSpec{
+			Source:      &v1alpha1.ApplicationSource{RepoURL: repo.URL, Path: "manifests"},
+			Destination: v1alpha1.ApplicationDestination{Server: v1alpha1.InClusterServer, Namespace: "default"},
+			SyncPolicy:  &v1alpha1.SyncPolicy{Automated: &v1alpha1.SyncPolicyAutomated{}},
+		},
+	}
+	if err := c.Create(t.Context(), app); err != nil {
+		t.Fatal(err)
+	}
+	code, _, stderr := call(t, "app", "wait", "shop", "-n", namespace, "--kubeconfig", env.Kubeconfig, "--timeout", "1m")
+	if code != exitOK {
+		t.Errorf("waiting for the Application exits with %d:\n%s\n%s", code, stderr, r.err)
+	}
+
+	r.stop()
+	if code := r.exit(t, 30*time.Second); code != exitOK {
+		t.Errorf("exit code %d after the signal, want 0:\n%s", code, r.err)
+	}
+	if !strings.Contains(r.err.String(), `"msg":"controller stopped"`) {
+		t.Errorf("it did not say that it stopped:\n%s", r.err)
+	}
+}
