@@ -236,15 +236,11 @@ func verdictOn(ctx context.Context, dest Destination, s Subject, key manifest.Ke
 		// The cache holds the group's preferred version; fields compare only within
 		// the version that Git names.
 		fetched, err := dest.Fetch(ctx, key, desired.GroupVersionKind().Version)
-		switch {
-		case apierrors.IsNotFound(err):
+		if apierrors.IsNotFound(err) {
 			return Verdict{}, nil
-		case ctx.Err() != nil:
-			return Verdict{}, context.Cause(ctx)
-		case cluster.IsUnreachable(err):
-			return Verdict{}, err
-		case err != nil:
-			return Verdict{Live: live, Rejected: err.Error()}, nil
+		}
+		if err != nil {
+			return undecided(ctx, live, err)
 		}
 		live, owners = fetched, nil
 	}
@@ -253,15 +249,23 @@ func verdictOn(ctx context.Context, dest Destination, s Subject, key manifest.Ke
 		return Verdict{Live: live}, nil
 	}
 	predicted, err := dest.Apply(ctx, desired, cluster.ApplyOptions{DryRun: true})
+	if err != nil {
+		return undecided(ctx, live, err)
+	}
+	return Verdict{Live: live, Changes: diff.Compare(desired, live, predicted, opts)}, nil
+}
+
+// undecided is the outcome when the API server does not say how an object
+// compares: its refusal belongs to the object, no answer to the comparison.
+func undecided(ctx context.Context, live *unstructured.Unstructured, err error) (Verdict, error) {
 	switch {
-	case err == nil:
-		return Verdict{Live: live, Changes: diff.Compare(desired, live, predicted, opts)}, nil
 	case ctx.Err() != nil:
 		return Verdict{}, context.Cause(ctx)
 	case cluster.IsUnreachable(err):
 		return Verdict{}, err
+	default:
+		return Verdict{Live: live, Rejected: err.Error()}, nil
 	}
-	return Verdict{Live: live, Rejected: err.Error()}, nil
 }
 
 func superfluous(dest Destination, s Subject, draft *plan.Plan) []inventory.Candidate {
