@@ -37,6 +37,7 @@ type caches struct {
 	claims         corelisters.PersistentVolumeClaimLister
 	volumes        corelisters.PersistentVolumeLister
 	services       corelisters.ServiceLister
+	quotas         corelisters.ResourceQuotaLister
 	classes        storagelisters.StorageClassLister
 	ingresses      networkinglisters.IngressLister
 	ingressClasses networkinglisters.IngressClassLister
@@ -52,7 +53,8 @@ func newCaches(e *engine) *caches {
 		factory: f, podIndex: core.Pods().Informer().GetIndexer(), pods: core.Pods().Lister(),
 		nodes: core.Nodes().Lister(), configMaps: core.ConfigMaps().Lister(), secrets: core.Secrets().Lister(),
 		claims: core.PersistentVolumeClaims().Lister(), volumes: core.PersistentVolumes().Lister(),
-		services: core.Services().Lister(), classes: f.Storage().V1().StorageClasses().Lister(),
+		services: core.Services().Lister(), quotas: core.ResourceQuotas().Lister(),
+		classes:   f.Storage().V1().StorageClasses().Lister(),
 		ingresses: f.Networking().V1().Ingresses().Lister(), ingressClasses: f.Networking().V1().IngressClasses().Lister(),
 		replicaSets: apps.ReplicaSets().Lister(), jobs: f.Batch().V1().Jobs().Lister(),
 		autoscalers: f.Autoscaling().V2().HorizontalPodAutoscalers().Lister(),
@@ -89,6 +91,7 @@ func (c *caches) start(ctx context.Context, e *engine) error {
 	on(core.PersistentVolumes().Informer(), func(v *corev1.PersistentVolume, _ bool) {
 		e.queue.Add(item{role: roleVolume, name: v.Name})
 	})
+	on(core.ResourceQuotas().Informer(), func(*corev1.ResourceQuota, bool) { e.queue.Add(item{role: roleRequests}) })
 	on(core.Services().Informer(), func(s *corev1.Service, gone bool) {
 		if !gone && s.Spec.Type == corev1.ServiceTypeLoadBalancer {
 			e.queue.Add(item{role: roleService, namespace: s.Namespace, name: s.Name})

@@ -38,6 +38,7 @@ const (
 	roleService   role = "service"
 	roleIngress   role = "ingress"
 	roleObject    role = "object"
+	roleRequests  role = "requests"
 )
 
 // item is what the queue holds: something to look at now or at a known time.
@@ -104,6 +105,7 @@ func newEngine(ctx context.Context, cfg *rest.Config, opts Options) (*engine, er
 	e.handlers = map[role]func(context.Context, item) error{
 		rolePod: e.syncPod, roleScheduler: e.schedule, roleClaim: e.syncClaim, roleVolume: e.syncVolume,
 		roleService: e.syncService, roleIngress: e.syncIngress, roleObject: e.syncObject,
+		roleRequests: e.syncRequests,
 	}
 	return e, nil
 }

@@ -46,9 +46,12 @@ func defaultCapacity() corev1.ResourceList {
 // zoneOf spreads nodes over three zones.
 func zoneOf(n int) string { return region + "-" + string(rune('a'+(n-1)%3)) }
 
-// node is the n-th node (from 1).
+// nodeName is the name of the n-th node (from 1).
+func nodeName(n int) string { return fmt.Sprintf("node-%d", n) }
+
+// node is the n-th node.
 func (e *engine) node(n int, with *rules.AddsNodes) (*corev1.Node, error) {
-	name := fmt.Sprintf("node-%d", n)
+	name := nodeName(n)
 	capacity := maps.Clone(e.opts.NodeCapacity)
 	zone := zoneOf(n)
 	extra := map[string]string{}

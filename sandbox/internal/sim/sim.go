@@ -109,6 +109,9 @@ func (e *engine) prepare(ctx context.Context) error {
 	if err := e.kinds.discover(e.client.Discovery()); err != nil {
 		return err
 	}
+	if err := e.startRequests(ctx); err != nil {
+		return err
+	}
 	if err := e.startNodes(ctx); err != nil {
 		return err
 	}
@@ -127,7 +130,7 @@ func (e *engine) prepare(ctx context.Context) error {
 		return fmt.Errorf("follow the CustomResourceDefinitions: %w", context.Cause(ctx))
 	}
 	e.watches.adjust()
-	return nil
+	return e.awaitRequests(ctx)
 }
 
 // installCRDs installs the CRDs of the rule sets that are not there yet.

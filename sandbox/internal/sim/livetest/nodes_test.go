@@ -107,6 +107,30 @@ func TestClaims(t *testing.T) {
 	}
 }
 
+func TestRequests(t *testing.T) {
+	b := newBench(t)
+	b.create(`
+apiVersion: v1
+kind: Pod
+metadata: {name: modest}
+spec:
+  initContainers: [{name: init, image: x}]
+  containers: [{name: none, image: x}, {name: some, image: x, resources: {requests: {cpu: 1}}}]`)
+	pod := b.get("v1", "Pod", "modest")
+	for path, want := range map[string]string{
+		"spec.containers.0.resources.requests.cpu": "10m", "spec.containers.0.resources.requests.memory": "16Mi",
+		"spec.containers.1.resources.requests.cpu": "1", "spec.containers.1.resources.requests.memory": "16Mi",
+		"spec.initContainers.0.resources.requests.cpu": "10m",
+	} {
+		if got := field(pod.Object, path); got != want {
+			t.Errorf("%s is %q, want %q", path, got, want)
+		}
+	}
+	b.create("apiVersion: v1\nkind: ResourceQuota\nmetadata: {name: q}\nspec: {hard: {requests.cpu: \"1\"}}")
+	b.create(job("refused", ""))
+	b.awaitEvent("Job", "FailedCreate", "must specify requests.cpu")
+}
+
 // TestRestart holds that a simulation goes on where it stopped.
 func TestRestart(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "data")
