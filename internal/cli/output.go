@@ -26,15 +26,7 @@ func (o *output) addFlag(cmd *cobra.Command, allowed ...string) {
 	o.allowed = allowed
 	cmd.Flags().StringVarP(&o.format, "output", "o", "", "output format: "+strings.Join(allowed, ", "))
 	// The flag exists: it was made in the line above.
-	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(completions(allowed), cobra.ShellCompDirectiveNoFileComp))
-}
-
-func completions(words []string) []cobra.Completion {
-	list := make([]cobra.Completion, len(words))
-	for i, w := range words {
-		list[i] = w
-	}
-	return list
+	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(allowed, cobra.ShellCompDirectiveNoFileComp))
 }
 
 func (o *output) check() error {

@@ -69,7 +69,7 @@ func completeSandboxes(instances sandbox.Instances) cobra.CompletionFunc {
 		}
 		names := make([]cobra.Completion, len(list))
 		for i, status := range list {
-			names[i] = cobra.Completion(status.Name)
+			names[i] = status.Name
 		}
 		return names, cobra.ShellCompDirectiveNoFileComp
 	}

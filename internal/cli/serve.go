@@ -61,7 +61,7 @@ Exit codes: 0 stopped by a signal, 1 it could not start or lost its cluster or i
 	flags := cmd.Flags()
 	k.addFlags(flags)
 	flags.Var(&f.pollInterval, "poll-interval", "how often to look for new commits (a duration, or seconds)")
-	flags.IntVar(&f.workers, "workers", 10, "how many Applications are looked at at once")
+	flags.IntVar(&f.workers, "workers", 10, "how many Applications are looked at side by side")
 	flags.BoolVar(&f.leaderElect, "leader-elect", false, "let one of several controllers act, chosen by a Lease in --namespace")
 	flags.StringVar(&f.metricsAddress, "metrics-address", "", "address to serve metrics on, for example :8080 (default: none)")
 	flags.StringVar(&f.healthAddress, "health-address", "", "address to serve probes on, for example :8081 (default: none)")
@@ -70,7 +70,7 @@ Exit codes: 0 stopped by a signal, 1 it could not start or lost its cluster or i
 	flags.StringVar(&f.logFormat, "log-format", logText, "text or json")
 	flags.CountVarP(&f.verbosity, "verbose", "v", "log more; may be repeated")
 	// The flag exists: it was made above.
-	_ = cmd.RegisterFlagCompletionFunc("log-format", cobra.FixedCompletions(completions([]string{logText, logJSON}), cobra.ShellCompDirectiveNoFileComp))
+	_ = cmd.RegisterFlagCompletionFunc("log-format", cobra.FixedCompletions([]cobra.Completion{logText, logJSON}, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
 

@@ -97,6 +97,8 @@ func ensureNamespace(ctx context.Context, c client.Client, name string) error {
 
 // Labels and keys of the Secrets that say where a repository is really fetched
 // from.
+//
+//nolint:gosec // names of labels, no credentials
 const (
 	secretTypeLabel      = "argocd.argoproj.io/secret-type"
 	secretTypeRepository = "repository"
@@ -152,7 +154,7 @@ func applyBootstrap(ctx context.Context, c client.Client, namespace string, obje
 	ordered := slices.Clone(objects)
 	slices.SortStableFunc(ordered, func(a, b manifest.Object) int { return bootstrapRank(a) - bootstrapRank(b) })
 	for _, obj := range ordered {
-		u := obj.Unstructured.DeepCopy()
+		u := obj.DeepCopy()
 		gvk := u.GroupVersionKind()
 		mapping, err := c.RESTMapper().RESTMapping(gvk.GroupKind(), gvk.Version)
 		switch {

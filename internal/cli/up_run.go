@@ -135,7 +135,7 @@ func (u *up) start(ctx context.Context) error {
 	limited, cancel := context.WithDeadlineCause(ctx, u.began.Add(u.flags.timeout.Duration), errTimeUp)
 	defer cancel()
 	err := u.bringUp(limited)
-	if err != nil && ctx.Err() == nil && context.Cause(limited) == errTimeUp {
+	if err != nil && ctx.Err() == nil && errors.Is(context.Cause(limited), errTimeUp) {
 		return withCode(exitTimeout, fmt.Errorf("time is up after %s, before anything was rolled out: %w", u.flags.timeout, err))
 	}
 	return err
@@ -241,7 +241,7 @@ func (u *up) writeKubeconfig(from string) (string, error) {
 	if old, err := os.ReadFile(to); err == nil && !strings.Contains(string(old), sandboxContext) {
 		return "", fmt.Errorf("--kubeconfig-out %s: the file exists and is not one of ours: give another name", to)
 	}
-	if err := os.WriteFile(to, data, 0o600); err != nil {
+	if err := os.WriteFile(to, data, 0o600); err != nil { //nolint:gosec // the user says which file
 		return "", fmt.Errorf("--kubeconfig-out: %w", err)
 	}
 	u.atEnd("remove kubeconfig", func() error { return os.Remove(to) })
