@@ -12,7 +12,7 @@ SANDBOX_LDFLAGS := -s -w -X main.version=$(VERSION) -X k8s.io/component-base/ver
 	-X k8s.io/component-base/version.gitMajor=1 -X k8s.io/component-base/version.gitMinor=37
 # Prints how far a long build is, so that a first build of several minutes is not silent.
 PROGRESS  := awk '{ n++; if (n % 100 == 0) { printf "  %d packages compiled\n", n; fflush() } } END { if (n) printf "  %d packages compiled\n", n }'
-# Where the demo keeps its control plane and repository mirrors.
+# Further flags of `wavetrain up` for the demo.
 DEMO_FLAGS ?=
 
 ##@ Use
