@@ -72,6 +72,7 @@ type engine struct {
 	binder   *binder
 	scaleUp  *scaleUp
 	blocked  *blocked
+	logs     *logServer
 	handlers map[role]func(context.Context, item) error
 }
 

@@ -79,9 +79,12 @@ func (e *engine) node(n int, with *rules.AddsNodes) (*corev1.Node, error) {
 	node.Status = corev1.NodeStatus{
 		Capacity: capacity, Allocatable: capacity,
 		Addresses: []corev1.NodeAddress{
-			{Type: corev1.NodeInternalIP, Address: fmt.Sprintf("10.0.%d.%d", n>>8, n&255)},
-			{Type: corev1.NodeHostName, Address: name},
+			// The API server asks the kubelet at the internal address, all of them at one; a host name it would
+			// try to resolve first.
+			{Type: corev1.NodeInternalIP, Address: kubeletAddress},
+			{Type: corev1.NodeExternalIP, Address: fmt.Sprintf("10.0.%d.%d", n>>8, n&255)},
 		},
+		DaemonEndpoints: corev1.NodeDaemonEndpoints{KubeletEndpoint: corev1.DaemonEndpoint{Port: e.logs.port()}},
 		NodeInfo: corev1.NodeSystemInfo{
 			KubeletVersion: "v1.37.2", OperatingSystem: "linux", Architecture: "amd64",
 			ContainerRuntimeVersion: "simulated://1", OSImage: "Wavetrain simulated node", KernelVersion: "simulated",
@@ -146,7 +149,26 @@ func (e *engine) startNodes(ctx context.Context) error {
 		})
 	}
 	wg.Wait()
-	return errors.Join(errs...)
+	return errors.Join(append(errs, e.moveKubelets(ctx))...)
+}
+
+// moveKubelets tells nodes that are left from an earlier start where their kubelet answers now.
+func (e *engine) moveKubelets(ctx context.Context) error {
+	all, err := e.client.CoreV1().Nodes().List(ctx, metav1.ListOptions{LabelSelector: simulatedLabel + "=true"})
+	if err != nil {
+		return fmt.Errorf("list nodes: %w", err)
+	}
+	for i := range all.Items {
+		node := &all.Items[i]
+		if node.Status.DaemonEndpoints.KubeletEndpoint.Port == e.logs.port() {
+			continue
+		}
+		node.Status.DaemonEndpoints.KubeletEndpoint.Port = e.logs.port()
+		if _, err := e.client.CoreV1().Nodes().UpdateStatus(ctx, node, metav1.UpdateOptions{}); err != nil {
+			return fmt.Errorf("move the kubelet of node %s: %w", node.Name, err)
+		}
+	}
+	return nil
 }
 
 // renewLeases keeps the nodes' leases until ctx ends.
@@ -191,7 +213,7 @@ func (e *engine) hostIP(name string) string {
 		return ""
 	}
 	for _, a := range node.Status.Addresses {
-		if a.Type == corev1.NodeInternalIP {
+		if a.Type == corev1.NodeExternalIP {
 			return a.Address
 		}
 	}

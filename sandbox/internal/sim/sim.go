@@ -73,11 +73,19 @@ func Start(ctx context.Context, cfg *rest.Config, opts Options) (*Simulator, err
 	if err := e.prepare(ctx); err != nil {
 		// Informers run until the caller ends ctx, which is for the caller to do after an error.
 		e.queue.ShutDown()
+		if e.logs != nil {
+			_ = e.logs.listener.Close() // The error that led here is the one to tell.
+		}
 		flush()
 		return nil, err
 	}
 	e.work(ctx, &wg)
 	wg.Go(func() { e.renewLeases(ctx) })
+	wg.Go(func() {
+		if err := e.logs.serve(ctx); err != nil {
+			e.log.Error(err, "logs cannot be read any more")
+		}
+	})
 	if e.rules.file != "" {
 		wg.Go(func() { e.watchFile(ctx) })
 	}
@@ -107,6 +115,9 @@ func (o Options) withDefaults() Options {
 // prepare brings the cluster to where Pods can run.
 func (e *engine) prepare(ctx context.Context) error {
 	if err := e.kinds.discover(e.client.Discovery()); err != nil {
+		return err
+	}
+	if err := e.startLogs(); err != nil {
 		return err
 	}
 	if err := e.startRequests(ctx); err != nil {

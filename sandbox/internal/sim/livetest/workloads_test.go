@@ -138,6 +138,7 @@ func TestAttemptsOfJob(t *testing.T) {
   - match: {kind: Pod, owner: Job/migrate, occurrence: 1, namespace: $NS}
     failAfter: 200ms
     exitCode: 3
+    logs: "relation users does not exist"
     event: {reason: FirstAttempt, message: "${name} fails"}`)
 	b.create(job("migrate", ""))
 	b.awaitField("batch/v1", "Job", "migrate", "status.failed", "1")
@@ -147,6 +148,10 @@ func TestAttemptsOfJob(t *testing.T) {
 		code := pod.Status.ContainerStatuses[0].State.Terminated.ExitCode
 		if want := map[corev1.PodPhase]int32{corev1.PodFailed: 3, corev1.PodSucceeded: 0}[pod.Status.Phase]; code != want {
 			t.Errorf("Pod %s is %s with exit code %d", pod.Name, pod.Status.Phase, code)
+		}
+		log, err := b.client.CoreV1().Pods(b.ns).GetLogs(pod.Name, &corev1.PodLogOptions{TailLines: new(int64(2))}).DoRaw(t.Context())
+		if failed := strings.Contains(string(log), "relation users does not exist\n"); err != nil || failed != (pod.Status.Phase == corev1.PodFailed) {
+			t.Errorf("the log of Pod %s, which is %s, is %q, %v", pod.Name, pod.Status.Phase, log, err)
 		}
 	}
 }

@@ -123,6 +123,9 @@ func (l List) ForPod(p *Pod) *Rule {
 		if out.DeletionTakes == nil {
 			out.DeletionTakes = r.DeletionTakes
 		}
+		if out.Logs == "" {
+			out.Logs = r.Logs
+		}
 		if out.AddsNodes == nil && r.AddsNodes != nil {
 			out.AddsNodes, out.Source = r.AddsNodes, r.Source
 		}

@@ -127,6 +127,7 @@ func (d decoder) podKeys(r *Rule, known map[string]field) {
 	known["needsBound"] = d.refs(&r.NeedsBound)
 	known["initTakes"] = optional(&r.InitTakes, d.duration)
 	known["deletionTakes"] = optional(&r.DeletionTakes, d.duration)
+	known["logs"] = d.nonEmpty(&r.Logs)
 	known["addsNodes"] = optional(&r.AddsNodes, d.addsNodes)
 
 	known["readyAfter"] = r.outcome(func(o *Outcome) field { return optional(&o.ReadyAfter, d.duration) })

@@ -24,6 +24,7 @@ rules:
     exitCode: 137
     waiting: {reason: ImagePullBackOff, message: no such image}
     initTakes: 300ms
+    logs: hello
     deletionTakes: 5s
     addsNodes: {after: 10s, count: 2, zone: z1, labels: {pool: big}, capacity: {cpu: "64"}}
   - match: {kind: Pod, owner: Deployment/web}
@@ -70,17 +71,18 @@ func TestParse(t *testing.T) {
 				Waiting: &Waiting{Reason: "ImagePullBackOff", Message: "no such image"},
 			},
 			InitTakes: new(300 * time.Millisecond), DeletionTakes: new(5 * time.Second),
+			Logs: "hello",
 			AddsNodes: &AddsNodes{
 				After: 10 * time.Second, Count: 2, Zone: "z1",
 				Labels: map[string]string{"pool": "big"}, Capacity: map[string]string{"cpu": "64"},
 			},
 		},
 		{
-			Source: "sim.yaml:15", Match: Match{Kind: "Pod", Owner: &Ref{Kind: "Deployment", Name: "web"}},
+			Source: "sim.yaml:16", Match: Match{Kind: "Pod", Owner: &Ref{Kind: "Deployment", Name: "web"}},
 			Needs: &Needs{FromPodSpec: true}, Outcome: &Outcome{NeverReady: true, NeverFinish: true},
 		},
 		{
-			Source: "sim.yaml:19", Match: Match{Kind: "ExternalSecret"},
+			Source: "sim.yaml:20", Match: Match{Kind: "ExternalSecret"},
 			SetStatus: []StatusAt{{At: time.Second, Status: map[string]any{
 				"phase": "1", "observedGeneration": int64(3), "conditions": []any{map[string]any{"type": "Ready", "status": "True"}},
 			}}},
@@ -100,9 +102,9 @@ func TestParse(t *testing.T) {
 			Then:    &Then{By: "someone"},
 			Behaves: BehavesNone,
 		},
-		{Source: "sim.yaml:33", Match: Match{Kind: "PersistentVolumeClaim", Name: "a"}, Binding: &Binding{After: 4 * time.Second}},
-		{Source: "sim.yaml:35", Match: Match{Kind: "PersistentVolumeClaim", Name: "b"}, Binding: &Binding{After: time.Second, FirstPodUsingIt: true}},
-		{Source: "sim.yaml:37", Match: Match{Kind: "PersistentVolumeClaim", Name: "c"}, Binding: &Binding{Never: true}},
+		{Source: "sim.yaml:34", Match: Match{Kind: "PersistentVolumeClaim", Name: "a"}, Binding: &Binding{After: 4 * time.Second}},
+		{Source: "sim.yaml:36", Match: Match{Kind: "PersistentVolumeClaim", Name: "b"}, Binding: &Binding{After: time.Second, FirstPodUsingIt: true}},
+		{Source: "sim.yaml:38", Match: Match{Kind: "PersistentVolumeClaim", Name: "c"}, Binding: &Binding{Never: true}},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("Parse: -want +got\n%s", diff)

@@ -26,6 +26,8 @@ type Rule struct {
 	InitTakes      *time.Duration
 	DeletionTakes  *time.Duration
 	AddsNodes      *AddsNodes
+	// Logs is what the containers write.
+	Logs string
 
 	// Effects on the matched object itself.
 
