@@ -149,7 +149,7 @@ func (e *engine) startNodes(ctx context.Context) error {
 		})
 	}
 	wg.Wait()
-	return errors.Join(append(errs, e.moveKubelets(ctx))...)
+	return errors.Join(errors.Join(errs...), e.moveKubelets(ctx))
 }
 
 // moveKubelets tells nodes that are left from an earlier start where their kubelet answers now.
