@@ -64,8 +64,12 @@ func describeApp(w io.Writer, app *v1alpha1.Application) error {
 		}
 		line("Source", "%s %s at %s", src.RepoURL, src.Path+src.Chart, target)
 	}
-	line("Sync", "%s at %s", app.Status.Sync.Status, shortRevision(revisionOf(app)))
-	line("Health", "%s", strings.TrimSpace(string(app.Status.Health.Status)+" "+app.Status.Health.Message))
+	sync := orNone(string(app.Status.Sync.Status))
+	if revision := revisionOf(app); revision != "" {
+		sync += " at " + shortRevision(revision)
+	}
+	line("Sync", "%s", sync)
+	line("Health", "%s", strings.TrimSpace(orNone(string(app.Status.Health.Status))+" "+app.Status.Health.Message))
 	for _, c := range app.Status.Conditions {
 		line(string(c.Type), "%s", c.Message)
 	}

@@ -140,7 +140,7 @@ func (f *syncFlags) operation(app *v1alpha1.Application) (*v1alpha1.SyncOperatio
 func operationVerdict(app *v1alpha1.Application, after time.Time) verdict {
 	state := app.Status.OperationState
 	if state == nil || app.Operation != nil && state.FinishedAt != nil || !state.StartedAt.After(after) && state.FinishedAt != nil && !after.IsZero() && state.StartedAt.Time.Equal(after) {
-		return verdict{waiting: "waiting for the controller to begin"}
+		return verdict{waiting: "waiting for a controller to begin (`wavetrain serve` or `wavetrain up` must be running)"}
 	}
 	switch state.Phase {
 	case v1alpha1.OperationSucceeded:

@@ -178,8 +178,13 @@ func (c *Controller) Refresh(ctx context.Context, repo string) error {
 	return nil
 }
 
-// bootstrap makes what every installation has: the project "default".
+// bootstrap makes what every installation has: the control namespace and the
+// project "default".
 func (c *Controller) bootstrap(ctx context.Context) error {
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: c.opts.Namespace}}
+	if err := c.createMissing(ctx, namespace); err != nil {
+		return err
+	}
 	project := &v1alpha1.AppProject{
 		ObjectMeta: metav1.ObjectMeta{Namespace: c.opts.Namespace, Name: v1alpha1.DefaultProject},
 		Spec: v1alpha1.AppProjectSpec{
@@ -188,9 +193,18 @@ func (c *Controller) bootstrap(ctx context.Context) error {
 			ClusterResourceWhitelist: []v1alpha1.ClusterResourceRestriction{{Group: "*", Kind: "*"}},
 		},
 	}
-	err := c.manager.GetClient().Create(ctx, project)
+	return c.createMissing(ctx, project)
+}
+
+// createMissing creates an object unless it is there already, or we may not
+// create it and it is there.
+func (c *Controller) createMissing(ctx context.Context, obj client.Object) error {
+	err := c.manager.GetClient().Create(ctx, obj)
+	if apierrors.IsForbidden(err) && c.manager.GetAPIReader().Get(ctx, client.ObjectKeyFromObject(obj), obj) == nil {
+		return nil
+	}
 	if err != nil && !apierrors.IsAlreadyExists(err) {
-		return fmt.Errorf("create AppProject %s/%s: %w", project.Namespace, project.Name, err)
+		return fmt.Errorf("create %T %s: %w", obj, client.ObjectKeyFromObject(obj), err)
 	}
 	return nil
 }
