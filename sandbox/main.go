@@ -21,6 +21,9 @@ func main() {
 }
 
 func run() int {
+	// Libraries write warnings to standard error. When whoever read it is gone that must not end the process in the
+	// middle of its clean stop.
+	signal.Ignore(syscall.SIGPIPE)
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	return command.Main(ctx, version, os.Args[1:], command.Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr})

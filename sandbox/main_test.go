@@ -9,9 +9,11 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"sync"
 	"syscall"
@@ -43,6 +45,7 @@ type process struct {
 	controlplane.Info
 	cmd    *exec.Cmd
 	stdin  io.WriteCloser
+	pipe   io.Closer
 	stdout *bufio.Scanner
 	stderr *bytes.Buffer
 
@@ -79,7 +82,7 @@ func launch(t *testing.T, args ...string) *process {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.stdout = bufio.NewScanner(stdout)
+	p.pipe, p.stdout = stdout, bufio.NewScanner(stdout)
 	if err := p.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -149,6 +152,13 @@ func TestRestartContinues(t *testing.T) {
 		t.Fatal(err)
 	}
 
+	// A client that watches must not hold the stop up.
+	watcher, err := first.client(t).CoreV1().ConfigMaps("").Watch(t.Context(), metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer watcher.Stop()
+
 	began := time.Now()
 	if err := first.cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
@@ -160,6 +170,13 @@ func TestRestartContinues(t *testing.T) {
 	t.Logf("stopped in %s", took.Round(time.Millisecond))
 	if took > 5*time.Second {
 		t.Errorf("stopping took %s, want at most 5 s", took)
+	}
+	log, err := os.ReadFile(filepath.Join(dir, "sandbox.log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if bytes.Contains(log, []byte("gave up waiting")) {
+		t.Error("a part did not stop in time, see the log")
 	}
 
 	second := start(t, "--data-dir", dir)
@@ -237,8 +254,36 @@ func testSideBySide(t *testing.T, one *process) {
 	}
 }
 
+// TestStopsWhileStarting stops it at the worst moment: upstream's API server ends the process when it is cancelled
+// while it comes up.
+func TestStopsWhileStarting(t *testing.T) {
+	dir := t.TempDir()
+	p := launch(t, "--data-dir", dir)
+	eventually(t, "the API server is being started", func(context.Context) (bool, error) {
+		_, err := os.Stat(filepath.Join(dir, "port"))
+		return err == nil, err
+	})
+	began := time.Now()
+	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	if err := p.wait(); err != nil {
+		t.Errorf("SIGTERM: %v: %s", err, p.stderr)
+	}
+	if took := time.Since(began); took > 5*time.Second {
+		t.Errorf("stopping took %s, want at most 5 s", took)
+	}
+}
+
 func TestStopsWithItsParent(t *testing.T) {
 	p := start(t)
+	// Nobody reads what it says any more, either.
+	if err := p.pipe.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := fmt.Fprintln(p.stdin, "reload 1"); err != nil {
+		t.Fatal(err)
+	}
 	began := time.Now()
 	if err := p.stdin.Close(); err != nil {
 		t.Fatal(err)

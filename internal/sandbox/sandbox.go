@@ -88,8 +88,8 @@ func (s *Sandbox) follow(stdout io.Reader) {
 		s.lines <- append([]byte(nil), scanner.Bytes()...)
 	}
 	s.err = s.cmd.Wait()
-	if reason := s.stderr.String(); reason != "" {
-		s.err = errors.New(reason)
+	if said := s.stderr.reason(); s.err != nil && said != "" {
+		s.err = errors.New(said)
 	}
 }
 

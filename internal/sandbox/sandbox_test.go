@@ -42,6 +42,16 @@ func TestStartReportsWhyItFailed(t *testing.T) {
 			body:   "echo 'wavetrain-sandbox: port 80 is taken' >&2\nexit 1\n",
 			want:   "start sandbox: wavetrain-sandbox: port 80 is taken",
 		},
+		"AmongWarnings": {
+			reason: "Libraries write to standard error as well; their remarks are not the reason.",
+			body:   "echo '{\"level\":\"warn\"}' >&2\necho 'wavetrain-sandbox: no rules' >&2\nexit 1\n",
+			want:   "start sandbox: wavetrain-sandbox: no rules",
+		},
+		"Crash": {
+			reason: "Of a crash everything is shown, on one line.",
+			body:   "echo 'panic: boom' >&2\necho 'goroutine 1' >&2\nexit 2\n",
+			want:   "start sandbox: panic: boom; goroutine 1",
+		},
 		"Silent": {
 			reason: "A binary that ends without a word is not mistaken for one that is ready.",
 			body:   "exit 0\n",

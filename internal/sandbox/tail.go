@@ -28,9 +28,29 @@ func (t *tail) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// String returns what was kept, on one line.
-func (t *tail) String() string {
+// reason returns what the process said of why it ended; "" if it said nothing.
+func (t *tail) reason() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return strings.Join(strings.FieldsFunc(string(t.kept), func(r rune) bool { return r == '\n' || r == '\r' }), "; ")
+	return reason(string(t.kept))
+}
+
+// reason finds, in what the binary wrote to standard error, the lines it wrote itself; libraries write there, too. It
+// falls back on all of it, which is what a crash leaves. The result is one line.
+func reason(stderr string) string {
+	var own, all []string
+	for line := range strings.Lines(stderr) {
+		line = strings.TrimSpace(line)
+		if line == "" {
+			continue
+		}
+		all = append(all, line)
+		if strings.HasPrefix(line, binaryName+": ") {
+			own = append(own, line)
+		}
+	}
+	if len(own) > 0 {
+		return strings.Join(own, "; ")
+	}
+	return strings.Join(all, "; ")
 }

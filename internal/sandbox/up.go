@@ -12,7 +12,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"syscall"
 	"time"
 )
@@ -117,8 +116,8 @@ func awaitFirstLine(ctx context.Context, cmd *exec.Cmd, stdout io.Reader, log *o
 				return cmd.Process.Release()
 			}
 			err := cmd.Wait()
-			if reason := readReason(log); reason != "" {
-				return errors.New(reason)
+			if said := readReason(log); said != "" {
+				return errors.New(said)
 			}
 			return fmt.Errorf("it stopped before it was ready: %w", err)
 		case <-ticker.C:
@@ -139,5 +138,5 @@ func readReason(log *os.File) string {
 	if err != nil {
 		return ""
 	}
-	return strings.ReplaceAll(strings.TrimSpace(string(content)), "\n", "; ")
+	return reason(string(content))
 }

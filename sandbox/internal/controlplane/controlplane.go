@@ -36,9 +36,8 @@ type plane struct {
 	reload func() error
 	// failed receives the first word of every part that stops by itself.
 	failed chan error
-	// stops undoes what was started, in the order of the start; it runs out of patience when the channel is closed.
-	stops    []func()
-	patience <-chan struct{}
+	// stops undoes what was started, in the order of the start. The context bounds all of it.
+	stops []func(context.Context)
 }
 
 // Run starts a control plane, calls ready once, and runs until the context ends or a part fails. The directory is
@@ -93,8 +92,7 @@ func (p *plane) info(begin time.Time) Info {
 func (p *plane) stop() {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	p.patience = ctx.Done()
 	for _, stop := range slices.Backward(p.stops) {
-		stop()
+		stop(ctx)
 	}
 }

@@ -37,7 +37,7 @@ func (p *plane) startEtcd(ctx context.Context) error {
 		return err
 	}
 	p.etcd = server.Endpoint()
-	p.stops = append(p.stops, func() { p.await("database", after(server.Stop)) })
+	p.stops = append(p.stops, func(ctx context.Context) { p.await(ctx, "database", after(server.Stop)) })
 	p.watch("database", server.Err())
 	return nil
 }
@@ -68,9 +68,14 @@ func (p *plane) startAPIServer(ctx context.Context) error {
 		_ = listener.Close()
 		return err
 	}
-	p.stops = append(p.stops, func() {
+	p.stops = append(p.stops, func(ctx context.Context) {
+		// Upstream ends the whole process when its server is cancelled before it has come up. It is left to come up
+		// first; if that takes too long the process ends, anyway.
+		if server.WaitReady(ctx, p.simulator) != nil {
+			return
+		}
 		cancel()
-		p.await("API server", server.Done())
+		p.await(ctx, "API server", server.Done())
 	})
 	p.watchDone("API server", server)
 	if err := server.WaitReady(ctx, p.simulator); err != nil {
@@ -102,9 +107,9 @@ func (p *plane) startControllers(ctx context.Context) error {
 		cancel()
 		return err
 	}
-	p.stops = append(p.stops, func() {
+	p.stops = append(p.stops, func(ctx context.Context) {
 		cancel()
-		p.await("controllers", running.Done())
+		p.await(ctx, "controllers", running.Done())
 	})
 	p.watchDone("controllers", running)
 	return nil
@@ -135,9 +140,9 @@ func (p *plane) startSimulator(ctx context.Context) error {
 		cancel()
 		return err
 	}
-	p.stops = append(p.stops, func() {
+	p.stops = append(p.stops, func(ctx context.Context) {
 		cancel()
-		p.await("simulator", after(simulator.Wait))
+		p.await(ctx, "simulator", after(simulator.Wait))
 	})
 	p.reload = simulator.ReloadRules
 	return p.startMetrics(ctx, usage{simulator: simulator})
@@ -165,7 +170,7 @@ func (p *plane) startMetrics(ctx context.Context, source metricsapi.Source) erro
 	if err != nil {
 		return err
 	}
-	p.stops = append(p.stops, func() {
+	p.stops = append(p.stops, func(context.Context) {
 		if err := server.Stop(); err != nil {
 			p.log.Error(err, "stop metrics API")
 		}
@@ -244,12 +249,12 @@ func after(stop func()) <-chan struct{} {
 
 // await waits for a part to stop, but not for ever: a part that hangs must not keep the process. The database is safe
 // at any moment, because it writes ahead.
-func (p *plane) await(name string, done <-chan struct{}) {
+func (p *plane) await(ctx context.Context, name string, done <-chan struct{}) {
 	begin := time.Now()
 	select {
 	case <-done:
 		p.log.Info("stopped", "part", name, "after", time.Since(begin).String())
-	case <-p.patience:
+	case <-ctx.Done():
 		p.log.Info("gave up waiting for a part to stop", "part", name, "after", time.Since(begin).String())
 	}
 }
