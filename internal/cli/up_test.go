@@ -265,6 +265,19 @@ func TestUpGivesUpInTime(t *testing.T) {
 	}
 }
 
+func TestUpInterrupted(t *testing.T) {
+	repo := gittest.New(t, shop())
+	r := start(t, "up", repo.Dir, "--nodes", "1")
+	r.err.await(t, "control plane ready", time.Minute)
+	r.stop()
+	if code := r.exit(t, 30*time.Second); code != exitInterrupted {
+		t.Errorf("exit code %d, want %d:\n%s", code, exitInterrupted, r.err)
+	}
+	if want := "taking everything down"; !strings.Contains(r.err.String(), want) {
+		t.Errorf("want %q in\n%s", want, r.err)
+	}
+}
+
 func TestUpFailsWhenAnApplicationCannotBeRolledOut(t *testing.T) {
 	files := shop()
 	files["manifests/api.yaml"] = "apiVersion: apps/v1\nkind: Deployment\nmetadata:\n  name: [\n"
