@@ -5,6 +5,7 @@ package v1alpha1
 
 import (
 	"encoding/json"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -68,4 +69,14 @@ func sortedKeys(document []byte) []byte {
 		return document
 	}
 	return sorted
+}
+
+// Overtaken tells whether the last operation was about another revision than the one the Application is synced to now:
+// how it ended says nothing about that one.
+func (s *ApplicationStatus) Overtaken() bool {
+	if s.OperationState == nil || s.OperationState.SyncResult == nil || s.Sync.Status != SyncStatusSynced {
+		return false
+	}
+	result := s.OperationState.SyncResult
+	return result.Revision != s.Sync.Revision || !slices.Equal(result.Revisions, s.Sync.Revisions)
 }

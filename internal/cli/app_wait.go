@@ -211,7 +211,7 @@ func stateVerdict(app *v1alpha1.Application, sync, healthy, operation bool) verd
 	switch {
 	case operation && running:
 		return verdict{waiting: "operation running" + why}
-	case operation && state != nil && state.Phase != v1alpha1.OperationSucceeded:
+	case operation && state != nil && state.Phase != v1alpha1.OperationSucceeded && !app.Status.Overtaken():
 		return verdict{failed: true, text: "operation " + string(state.Phase) + why}
 	case sync && app.Status.Sync.Status != v1alpha1.SyncStatusSynced:
 		return verdict{waiting: "sync status " + orNone(string(app.Status.Sync.Status)) + why}

@@ -60,13 +60,16 @@ func TestStateOf(t *testing.T) {
 		behind string
 		want   live.State
 	}{
-		"in order":       {"synced, healthy, idle", shopApp(), "", live.State{Done: true, Text: "Synced, Healthy"}},
-		"never synced":   {"what was in order before needs no operation", shopApp(neverSynced), "", live.State{Done: true, Text: "Synced, Healthy"}},
-		"behind":         {"in order at an older commit is not in order", shopApp(), "c2", live.State{Text: "not compared with commit c2 yet"}},
-		"running":        {"an operation that runs is said by its message", shopApp(phase(v1alpha1.OperationRunning, "Sync wave 0")), "", live.State{Running: true, Text: "Sync wave 0"}},
-		"requested":      {"a request counts as running", shopApp(neverSynced, requested), "", live.State{Running: true, Text: "a sync is about to start"}},
-		"failed":         {"an operation that failed is a failure", shopApp(phase(v1alpha1.OperationFailed, "Job x failed"), outOfSync), "", live.State{Failed: true, Text: "Job x failed"}},
-		"failed before":  {"but not any more when a new commit is coming", shopApp(phase(v1alpha1.OperationFailed, "Job x failed"), outOfSync), "c2", live.State{Text: "not compared with commit c2 yet"}},
+		"in order":      {"synced, healthy, idle", shopApp(), "", live.State{Done: true, Text: "Synced, Healthy"}},
+		"never synced":  {"what was in order before needs no operation", shopApp(neverSynced), "", live.State{Done: true, Text: "Synced, Healthy"}},
+		"behind":        {"in order at an older commit is not in order", shopApp(), "c2", live.State{Text: "not compared with commit c2 yet"}},
+		"running":       {"an operation that runs is said by its message", shopApp(phase(v1alpha1.OperationRunning, "Sync wave 0")), "", live.State{Running: true, Text: "Sync wave 0"}},
+		"requested":     {"a request counts as running", shopApp(neverSynced, requested), "", live.State{Running: true, Text: "a sync is about to start"}},
+		"failed":        {"an operation that failed is a failure", shopApp(phase(v1alpha1.OperationFailed, "Job x failed"), outOfSync), "", live.State{Failed: true, Text: "Job x failed"}},
+		"failed before": {"but not any more when a new commit is coming", shopApp(phase(v1alpha1.OperationFailed, "Job x failed"), outOfSync), "c2", live.State{Text: "not compared with commit c2 yet"}},
+		"overtaken": {"a failure at another revision than the one that is in order is past", shopApp(phase(v1alpha1.OperationFailed, "Job x failed"), func(app *v1alpha1.Application) {
+			app.Status.OperationState.SyncResult = &v1alpha1.SyncOperationResult{Revision: "c0"}
+		}), "", live.State{Done: true, Text: "Synced, Healthy"}},
 		"comparison":     {"what cannot be compared is a failure", shopApp(condition(v1alpha1.ConditionComparisonError, "no chart")), "", live.State{Failed: true, Text: "ComparisonError: no chart"}},
 		"warning":        {"a warning is none", shopApp(condition("OrphanedResourceWarning", "extra")), "", live.State{Done: true, Text: "Synced, Healthy"}},
 		"while running":  {"a problem with a newer commit does not fail the operation that runs", shopApp(condition(v1alpha1.ConditionComparisonError, "no chart"), phase(v1alpha1.OperationRunning, "Sync wave 0")), "", live.State{Running: true, Text: "Sync wave 0"}},

@@ -186,15 +186,7 @@ spec:
     syncOptions: [CreateNamespace=true]
 `,
 		"manifests/settings.yaml": settings("small"),
-		"manifests/migrate.yaml": `apiVersion: batch/v1
-kind: Job
-metadata: {name: migrate, annotations: {argocd.argoproj.io/hook: PreSync}}
-spec:
-  template:
-    spec:
-      restartPolicy: Never
-      containers: [{name: main, image: "shop:1", command: [migrate]}]
-`,
+		"manifests/migrate.yaml":  hook("migrate"),
 		"manifests/api.yaml": `apiVersion: apps/v1
 kind: Deployment
 metadata: {name: api}
@@ -207,6 +199,19 @@ spec:
 	}
 }
 
+// hook is a Job that runs before everything else.
+func hook(name string) string {
+	return `apiVersion: batch/v1
+kind: Job
+metadata: {name: ` + name + `, annotations: {argocd.argoproj.io/hook: PreSync}}
+spec:
+  template:
+    spec:
+      restartPolicy: Never
+      containers: [{name: main, image: "shop:1", command: [` + name + `]}]
+`
+}
+
 func settings(size string) string {
 	return "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: settings}\ndata: {size: " + size + "}\n"
 }
@@ -215,8 +220,11 @@ func settings(size string) string {
 // stop.
 func TestUpFollowsCommits(t *testing.T) {
 	repo := gittest.New(t, shop())
-	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")
-	r := start(t, "up", repo.Dir, "--kubeconfig-out", kubeconfig, "--nodes", "1")
+	kubeconfig, rules := filepath.Join(t.TempDir(), "kubeconfig"), filepath.Join(t.TempDir(), "rules.yaml")
+	if err := os.WriteFile(rules, []byte("rules:\n- match: {kind: Job, name: stuck}\n  neverFinish: true\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r := start(t, "up", repo.Dir, "--kubeconfig-out", kubeconfig, "--nodes", "1", "--rules", rules)
 	r.err.await(t, "Ctrl-C takes everything down", 2*time.Minute)
 	if !strings.Contains(r.out.String(), "< Sync/0") {
 		t.Errorf("no proof that the Job precedes the Deployment:\n%s", r.out)
@@ -225,7 +233,7 @@ func TestUpFollowsCommits(t *testing.T) {
 	expect := func(reason string, wantCode int, wantOut string, args ...string) {
 		t.Helper()
 		code, stdout, stderr := call(t, append(args, "--kubeconfig", kubeconfig)...)
-		if code != wantCode || !strings.Contains(stdout, wantOut) {
+		if code != wantCode || !strings.Contains(stdout+stderr, wantOut) {
 			t.Errorf("%s: `wavetrain %s` exits with %d, want %d with %q in\n%s%s", reason, strings.Join(args, " "), code, wantCode, wantOut, stdout, stderr)
 		}
 	}
@@ -245,6 +253,17 @@ func TestUpFollowsCommits(t *testing.T) {
 	expect("a former revision differs", exitFailed, "-  size: large\n+  size: small", "app", "diff", "shop", "--revision", repo.Git("rev-parse", "HEAD~1"))
 	expect("for programs", exitOK, `"path": "data.size"`, "app", "diff", "shop", "--revision", repo.Git("rev-parse", "HEAD~1"), "-o", "json", "--exit-code=false")
 	expect("a sync on request", exitOK, "", "app", "sync", "shop", "--timeout", "1m")
+
+	repo.Commit("get stuck", map[string]string{"manifests/stuck.yaml": hook("stuck")})
+	r.err.await(t, "waiting for completion of hook batch/Job/stuck", time.Minute)
+	expect("a wait says what was missing", exitTimeout, "shop: time is up after 1s: operation running: ", "app", "wait", "shop", "--timeout", "1")
+	expect("two operations at once are one too many", exitFailed, "another operation is in progress", "app", "sync", "shop")
+	expect("a person ends it", exitOK, "operation is being terminated", "app", "terminate-op", "shop")
+	expect("and it has failed", exitFailed, "Operation terminated", "app", "wait", "shop", "--operation", "--timeout", "30s")
+	expect("there is nothing left to end", exitFailed, "no operation is running", "app", "terminate-op", "shop")
+	repo.Commit("get going", map[string]string{"manifests/stuck.yaml": "-"})
+	commit = shortRevision(repo.Git("rev-parse", "HEAD"))
+	r.err.await(t, "Everything is Synced and Healthy at commit "+commit, time.Minute)
 
 	r.stop()
 	if code := r.exit(t, 30*time.Second); code != exitOK {
@@ -268,7 +287,7 @@ func TestUpGivesUpInTime(t *testing.T) {
 func TestUpInterrupted(t *testing.T) {
 	repo := gittest.New(t, shop())
 	r := start(t, "up", repo.Dir, "--nodes", "1")
-	r.err.await(t, "control plane ready", time.Minute)
+	r.err.await(t, "control plane is starting", time.Minute)
 	r.stop()
 	if code := r.exit(t, 30*time.Second); code != exitInterrupted {
 		t.Errorf("exit code %d, want %d:\n%s", code, exitInterrupted, r.err)

@@ -75,18 +75,10 @@ func operationHealth(app *argov1.Application) (Result, bool) {
 		return Result{}, true
 	case !state.Phase.Completed():
 		return progressing("Operation"+string(state.Phase), sentence("a sync is running", state.Message)), false
-	case !state.Phase.Successful() && !overtaken(app):
+	case !state.Phase.Successful() && !app.Status.Overtaken():
 		return degraded("Operation"+string(state.Phase), sentence("the last sync did not succeed", state.Message)), false
 	}
 	return Result{}, true
-}
-
-// overtaken tells whether the last operation was about another revision than the one the Application is synced to now:
-// its failure says nothing about that one.
-func overtaken(app *argov1.Application) bool {
-	sync, result := app.Status.Sync, app.Status.OperationState.SyncResult
-	return sync.Status == argov1.SyncStatusSynced && result != nil &&
-		(result.Revision != sync.Revision || !slices.Equal(result.Revisions, sync.Revisions))
 }
 
 // ownHealth passes the Application's health on. With a reason why nobody waits for it, anything but Healthy is by
