@@ -14,13 +14,14 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/wavetrain/wavetrain/internal/diff"
 	"github.com/wavetrain/wavetrain/internal/manifest"
 )
 
-// ApplyOptions of an apply. The zero value applies for real, with strict
-// validation, as manifest.FieldManager.
+// ApplyOptions of an apply. The zero value applies for real, server-side, with
+// strict validation, as manifest.FieldManager.
 type ApplyOptions struct {
+	// Method of writing.
+	Method Method
 	// DryRun asks what would come out and changes nothing.
 	DryRun bool
 	// Force deletes an object and creates it anew if the API server refuses to
@@ -29,6 +30,9 @@ type ApplyOptions struct {
 	Force bool
 	// NoValidation lets the API server drop unknown fields silently.
 	NoValidation bool
+	// KeepOwners leaves what other tools own to them, so that a server-side apply
+	// does not remove fields that they wrote.
+	KeepOwners bool
 	// Manager applies. Defaults to manifest.FieldManager.
 	Manager string
 	// Notice, if given, is told in one line of anything that was done in another
@@ -56,11 +60,12 @@ func (o ApplyOptions) notice(format string, args ...any) {
 	}
 }
 
-// Apply writes the desired state of an object by server-side apply. Fields that
-// another manager owns with another value are taken; what tools that Wavetrain
-// replaces own is taken over before, so that dropped fields disappear. An object
-// that server-side apply cannot express (two list items with one key, or unknown
-// fields with NoValidation) is updated instead. The cache holds the result when Apply returns.
+// Apply writes the desired state of an object, by server-side apply unless
+// another method is asked for. Fields that another manager owns with another
+// value are taken; what tools that Wavetrain replaces own is taken over before,
+// so that dropped fields disappear. An object that server-side apply cannot
+// express (two list items with one key, or unknown fields with NoValidation) is
+// updated instead. The cache holds the result when Apply returns.
 //
 // For a kind that is not served Apply waits a few seconds if something that
 // defines kinds of its group was written just before; the error is then an
@@ -74,20 +79,13 @@ func (c *Cluster) Apply(ctx context.Context, obj *unstructured.Unstructured, o A
 		return nil, &Error{Op: "apply", Key: key, Server: c.server, Reason: Rejected, Err: errors.New("the object has no name; one with generateName can only be created")}
 	}
 	want := c.body(obj, res)
-	if !o.DryRun {
+	if o.Method == ServerSide && !o.DryRun && !o.KeepOwners {
 		if err := c.takeOver(ctx, res, key, o.manager()); err != nil {
 			return nil, err
 		}
 	}
-	out, err := c.apply(ctx, res, key, want, o)
-	switch {
-	case duplicateKeys(err):
-		o.notice("%s has list items with the same key, which server-side apply refuses: it was updated instead, and lists are replaced as a whole", key)
-		out, err = c.update(ctx, res, key, want, o)
-	case undeclared(err) && o.NoValidation:
-		o.notice("%s has fields that its schema does not know, which server-side apply refuses: it was updated instead, and they were dropped", key)
-		out, err = c.update(ctx, res, key, want, o)
-	case err != nil && o.Force && !o.DryRun && IsImmutable(err) && recreatable(key):
+	out, err := c.write(ctx, res, key, want, o)
+	if err != nil && o.Force && !o.DryRun && IsImmutable(err) && Recreatable(key) {
 		o.notice("%s has an immutable field that differs: it was deleted and created again", key)
 		out, err = c.recreate(ctx, res, key, want, o)
 	}
@@ -98,6 +96,27 @@ func (c *Cluster) Apply(ctx context.Context, obj *unstructured.Unstructured, o A
 		c.wrote(ctx, out)
 	}
 	return out, nil
+}
+
+// write writes by the method that is asked for, or by the one that can express
+// the object.
+func (c *Cluster) write(ctx context.Context, res Resource, key manifest.Key, want *unstructured.Unstructured, o ApplyOptions) (*unstructured.Unstructured, error) {
+	switch o.Method {
+	case ClientSide:
+		return c.applyClientSide(ctx, res, key, want, o)
+	case Replace, Overlay:
+		return c.update(ctx, res, key, want, o)
+	}
+	out, err := c.apply(ctx, res, key, want, o)
+	switch {
+	case duplicateKeys(err):
+		o.notice("%s has list items with the same key, which server-side apply refuses: it was updated instead, and lists are replaced as a whole", key)
+		return c.update(ctx, res, key, want, o)
+	case undeclared(err) && o.NoValidation:
+		o.notice("%s has fields that its schema does not know, which server-side apply refuses: it was updated instead, and they were dropped", key)
+		return c.update(ctx, res, key, want, o)
+	}
+	return out, err
 }
 
 func (c *Cluster) apply(ctx context.Context, res Resource, key manifest.Key, want *unstructured.Unstructured, o ApplyOptions) (*unstructured.Unstructured, error) {
@@ -112,39 +131,7 @@ func (c *Cluster) apply(ctx context.Context, res Resource, key manifest.Key, wan
 	return out, err
 }
 
-// update writes by create or update what cannot be applied.
-func (c *Cluster) update(ctx context.Context, res Resource, key manifest.Key, want *unstructured.Unstructured, o ApplyOptions) (*unstructured.Unstructured, error) {
-	for n := 1; ; n++ {
-		live, err := c.Fetch(ctx, key, res.GVK.Version)
-		if err != nil && !apierrors.IsNotFound(err) {
-			return nil, err
-		}
-		var out *unstructured.Unstructured
-		if live == nil {
-			opts := metav1.CreateOptions{FieldManager: o.manager(), FieldValidation: o.validation(), DryRun: dry(o.DryRun)}
-			out, _, err = c.try(ctx, call{op: "create", key: key, do: func(ctx context.Context) (*unstructured.Unstructured, error) {
-				return c.client(res, key.Namespace).Create(ctx, want, opts)
-			}})
-		} else {
-			opts := metav1.UpdateOptions{FieldManager: o.manager(), FieldValidation: o.validation(), DryRun: dry(o.DryRun)}
-			merged := diff.Merge(want, live, diff.Options{Manager: o.manager()})
-			merged.SetResourceVersion(live.GetResourceVersion())
-			out, _, err = c.try(ctx, call{op: "update", key: key, do: func(ctx context.Context) (*unstructured.Unstructured, error) {
-				return c.client(res, key.Namespace).Update(ctx, merged, opts)
-			}})
-		}
-		// Somebody else wrote, or created the object, in between.
-		if again := apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err); !again || n == conflictTries {
-			return out, err
-		}
-	}
-}
-
-func recreatable(key manifest.Key) bool {
-	return key.Kind != "Namespace" && key.Kind != "CustomResourceDefinition"
-}
-
-// recreate deletes an object, waits until it is gone and applies it anew.
+// recreate deletes an object, waits until it is gone and writes it anew.
 func (c *Cluster) recreate(ctx context.Context, res Resource, key manifest.Key, want *unstructured.Unstructured, o ApplyOptions) (*unstructured.Unstructured, error) {
 	live, err := c.Fetch(ctx, key, res.GVK.Version)
 	if err != nil && !apierrors.IsNotFound(err) {
@@ -158,7 +145,7 @@ func (c *Cluster) recreate(ctx context.Context, res Resource, key manifest.Key, 
 			return nil, err
 		}
 	}
-	return c.apply(ctx, res, key, want, o)
+	return c.write(ctx, res, key, want, o)
 }
 
 // awaitGone waits for an object to disappear; the caller's context bounds it.

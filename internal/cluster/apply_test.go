@@ -312,7 +312,7 @@ func TestRejections(t *testing.T) {
 func TestTerminatingNamespace(t *testing.T) {
 	b := newBench(t)
 	ns := read(t, "{apiVersion: v1, kind: Namespace, metadata: {generateName: ending-}}")
-	created, err := b.Create(b.ctx(), ns, false)
+	created, err := b.Create(b.ctx(), ns, ApplyOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -336,7 +336,7 @@ func TestTerminatingNamespace(t *testing.T) {
 func TestPodInFreshNamespace(t *testing.T) {
 	b := newBench(t)
 	for range 3 {
-		ns, err := b.Create(b.ctx(), read(t, "{apiVersion: v1, kind: Namespace, metadata: {generateName: fresh-}}"), false)
+		ns, err := b.Create(b.ctx(), read(t, "{apiVersion: v1, kind: Namespace, metadata: {generateName: fresh-}}"), ApplyOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -13,6 +13,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -170,9 +171,14 @@ func IsUnknownKind(err error) bool {
 // IsImmutable reports whether an object was refused because a field cannot be
 // changed on the live one.
 func IsImmutable(err error) bool {
-	return apierrors.IsInvalid(err) && (strings.Contains(err.Error(), "field is immutable") ||
-		strings.Contains(err.Error(), "updates to statefulset spec for fields other than") ||
-		strings.Contains(err.Error(), "may not be changed") || strings.Contains(err.Error(), "pod updates may not change fields"))
+	var status apierrors.APIStatus
+	if !apierrors.IsInvalid(err) || !errors.As(err, &status) {
+		return false
+	}
+	// The API server's own words: ours leave out what a Secret might hold.
+	return slices.ContainsFunc([]string{
+		"field is immutable", "updates to statefulset spec for fields other than", "may not be changed", "pod updates may not change fields",
+	}, func(words string) bool { return strings.Contains(status.Status().Message, words) })
 }
 
 func hasReason(err error, r Reason) bool {
@@ -291,6 +297,8 @@ func (c *Cluster) problem(op string, s subject, err error) error {
 		hint = "create the namespace first, or use the sync option CreateNamespace=true"
 	case undeclared(err):
 		hint = "correct the field's name, or use the sync option Validate=false to have it dropped"
+	case apierrors.IsInvalid(err) && strings.Contains(err.Error(), "metadata.annotations: Too long"):
+		hint = "the object is too large to be applied client-side: leave ServerSideApply=false out, or use Replace=true"
 	case apierrors.IsForbidden(err) && strings.Contains(err.Error(), "cannot "):
 		hint = "grant this right to the account that Wavetrain uses on the cluster"
 	}

@@ -26,14 +26,14 @@ import (
 func (c *Cluster) takeOver(ctx context.Context, res Resource, key manifest.Key, manager string) error {
 	if c.synced(res) {
 		e, ok := c.store.get(key)
-		if !ok || !slices.ContainsFunc(e.managedFields(), diff.Superseded) {
+		if !ok || !slices.ContainsFunc(e.managedFields(), superseded(e.Unstructured, manager)) {
 			return nil
 		}
 	}
 	err := c.edit(ctx, edit{
 		op: "take over the fields of", res: res, key: key, kind: types.JSONPatchType,
 		patch: func(live *unstructured.Unstructured) ([]byte, error) {
-			fields, changed, err := takenOver(live.GetManagedFields(), manager)
+			fields, changed, err := takenOver(live.GetManagedFields(), manager, superseded(live, manager))
 			if err != nil || !changed {
 				return nil, err
 			}
@@ -63,11 +63,21 @@ func (c *Cluster) synced(res Resource) bool {
 	return w.synced
 }
 
+// superseded tells which entries of an object are taken over: those of tools
+// that Wavetrain replaces and, of an object that was applied client-side, those
+// of its own updates.
+func superseded(u *unstructured.Unstructured, manager string) func(metav1.ManagedFieldsEntry) bool {
+	_, clientSide := u.GetAnnotations()[corev1.LastAppliedConfigAnnotation]
+	return func(e metav1.ManagedFieldsEntry) bool {
+		return diff.Superseded(e) || clientSide && e.Manager == manager && e.Operation == metav1.ManagedFieldsOperationUpdate && e.Subresource == ""
+	}
+}
+
 // takenOver unites the entries of superseded tools with manager's own. The
 // last-applied annotation stays behind, owned by nobody, and so does the map that
 // holds it: they would otherwise be removed by the next apply.
-func takenOver(entries []metav1.ManagedFieldsEntry, manager string) (out []metav1.ManagedFieldsEntry, changed bool, err error) {
-	if !slices.ContainsFunc(entries, diff.Superseded) {
+func takenOver(entries []metav1.ManagedFieldsEntry, manager string, superseded func(metav1.ManagedFieldsEntry) bool) (out []metav1.ManagedFieldsEntry, changed bool, err error) {
+	if !slices.ContainsFunc(entries, superseded) {
 		return entries, false, nil
 	}
 	var own *metav1.ManagedFieldsEntry
@@ -75,7 +85,7 @@ func takenOver(entries []metav1.ManagedFieldsEntry, manager string) (out []metav
 	for i := range entries {
 		e := entries[i]
 		mine := e.Manager == manager && e.Operation == metav1.ManagedFieldsOperationApply && e.Subresource == ""
-		if !mine && !diff.Superseded(e) {
+		if !mine && !superseded(e) {
 			out = append(out, e)
 			continue
 		}

@@ -119,7 +119,7 @@ func TestRetries(t *testing.T) {
 	create := func(text string) func(*testing.T, *Cluster) error {
 		return func(t *testing.T, c *Cluster) error {
 			t.Helper()
-			_, err := c.Create(t.Context(), read(t, text), false)
+			_, err := c.Create(t.Context(), read(t, text), ApplyOptions{})
 			return err
 		}
 	}

@@ -46,14 +46,15 @@ func (c *Cluster) Fetch(ctx context.Context, key manifest.Key, version string) (
 
 // Create creates an object. The error satisfies apierrors.IsAlreadyExists if its
 // name is taken, except by this very call: when an answer was lost and the object
-// carries the operation that obj carries, it is ours.
-func (c *Cluster) Create(ctx context.Context, obj *unstructured.Unstructured, dryRun bool) (*unstructured.Unstructured, error) {
+// carries the operation that obj carries, it is ours. Of the options those count
+// that do not say how an existing object is changed.
+func (c *Cluster) Create(ctx context.Context, obj *unstructured.Unstructured, o ApplyOptions) (*unstructured.Unstructured, error) {
 	res, key, err := c.target(ctx, obj)
 	if err != nil {
 		return nil, err
 	}
 	body := c.body(obj, res)
-	opts := metav1.CreateOptions{FieldManager: manifest.FieldManager, FieldValidation: metav1.FieldValidationStrict, DryRun: dry(dryRun)}
+	opts := metav1.CreateOptions{FieldManager: o.manager(), FieldValidation: o.validation(), DryRun: dry(o.DryRun)}
 	out, unsure, err := c.try(ctx, call{op: "create", key: key, once: key.Name == "", do: func(ctx context.Context) (*unstructured.Unstructured, error) {
 		return c.client(res, key.Namespace).Create(ctx, body, opts)
 	}})
@@ -65,7 +66,7 @@ func (c *Cluster) Create(ctx context.Context, obj *unstructured.Unstructured, dr
 	if err != nil {
 		return nil, err
 	}
-	if !dryRun {
+	if !o.DryRun {
 		c.wrote(ctx, out)
 	}
 	return out, nil
@@ -85,6 +86,8 @@ type DeleteOptions struct {
 	Propagation metav1.DeletionPropagation
 	// GraceZero ends Pods at once.
 	GraceZero bool
+	// DryRun asks whether the object could be deleted and changes nothing.
+	DryRun bool
 }
 
 // Delete deletes an object. It returns when the API server has accepted: an
@@ -95,7 +98,7 @@ func (c *Cluster) Delete(ctx context.Context, key manifest.Key, o DeleteOptions)
 	if err != nil {
 		return err
 	}
-	opts := metav1.DeleteOptions{}
+	opts := metav1.DeleteOptions{DryRun: dry(o.DryRun)}
 	if o.UID != "" {
 		opts.Preconditions = &metav1.Preconditions{UID: &o.UID}
 	}
@@ -109,13 +112,15 @@ func (c *Cluster) Delete(ctx context.Context, key manifest.Key, o DeleteOptions)
 		return c.remove(ctx, res, key, opts)
 	}})
 	switch {
+	case o.DryRun && (err == nil || apierrors.IsNotFound(err)):
+		return nil
 	case err == nil:
 		c.deleted(ctx, key, o.UID, out)
 		return nil
 	case apierrors.IsNotFound(err):
 		c.store.removed(key, o.UID)
 		return nil
-	case apierrors.IsConflict(err) && o.UID != "":
+	case apierrors.IsConflict(err) && o.UID != "" && !o.DryRun:
 		live, readErr := c.Fetch(ctx, key, res.GVK.Version)
 		if apierrors.IsNotFound(readErr) || readErr == nil && live.GetUID() != o.UID {
 			c.store.removed(key, o.UID)

@@ -39,6 +39,9 @@ type operationRun struct {
 	plan    *plan.Plan
 	release string
 	only    bool
+	// phase is set for a run of delete hooks, which has nothing but id and plan
+	// besides.
+	phase manifest.Phase
 }
 
 func (r *operationRun) ended() bool {
@@ -249,7 +252,7 @@ func applySources(req *pipeline.Request, op v1alpha1.Operation) {
 // launch plans and starts the rollout, and puts the operation on the status.
 func (s *session) launch(ctx context.Context, op v1alpha1.Operation, desired *pipeline.Desired, id string, attempt int) error {
 	options := s.operationOptions(op)
-	comparison, err := s.compare(ctx, desired, options)
+	comparison, err := s.compare(ctx, desired, op)
 	if err != nil {
 		s.problem(v1alpha1.ConditionComparisonError, err)
 		s.by(s.now.Add(retryAfterError))
@@ -267,17 +270,22 @@ func (s *session) launch(ctx context.Context, op v1alpha1.Operation, desired *pi
 	run.Run = driver.Start(s.life, rollout.Operation{
 		App: s.app.Namespace + "/" + s.app.Name, ID: id, Attempt: attempt, Plan: comparison.Plan,
 		State: s.st.memory, Store: recordStore{s.st.record}, Spec: run.release, Partial: options.Only != nil,
-		Force: forced(op), NoValidation: switches.Has("Validate=false"), Propagation: propagation(switches),
+		Write: writePolicy(op), Propagation: propagation(switches),
 	})
 	s.st.run = run
+	s.follow(run)
+	s.describeRun(run)
+	s.by(s.now.Add(progressEvery))
+	return nil
+}
+
+// follow has the Application looked at when the run has ended.
+func (s *session) follow(run *operationRun) {
 	name := nameOf(s.app)
 	go func() {
 		<-run.Done()
 		s.wakeups.add(name)
 	}()
-	s.describeRun(run)
-	s.by(s.now.Add(progressEvery))
-	return nil
 }
 
 // describeRun puts a run's progress on the status.
@@ -425,14 +433,16 @@ func (s *session) release(desired *pipeline.Desired) string {
 	return hex.EncodeToString(sum[:])
 }
 
-func (s *session) compare(ctx context.Context, desired *pipeline.Desired, options plan.Options) (*pipeline.Comparison, error) {
+// compare compares with the cluster in view of what an operation would do.
+func (s *session) compare(ctx context.Context, desired *pipeline.Desired, op v1alpha1.Operation) (*pipeline.Comparison, error) {
 	var entries []inventory.Entry
 	for _, e := range s.st.memory.Owned() {
 		entries = append(entries, inventory.Entry{Key: e.Key, UID: e.UID})
 	}
 	return s.comparer.Compare(ctx, s.dest, pipeline.Subject{
 		App: s.instance, Server: s.dest.Server, Namespace: s.app.Spec.Destination.Namespace,
-		Desired: desired, Options: options, Ignore: s.app.Spec.IgnoreDifferences, Inventory: entries,
+		Desired: desired, Options: s.operationOptions(op), Write: writePolicy(op),
+		Ignore: s.app.Spec.IgnoreDifferences, Inventory: entries,
 	})
 }
 

@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/wavetrain/wavetrain/api/v1alpha1"
+	"github.com/wavetrain/wavetrain/internal/cluster"
 	"github.com/wavetrain/wavetrain/internal/manifest"
 	"github.com/wavetrain/wavetrain/internal/plan"
 )
@@ -34,11 +35,12 @@ func (s *session) automatedOperation(only []manifest.Key) v1alpha1.Operation {
 	}
 }
 
-// automatedOptions are the plan's options of what automation would do now.
-func (s *session) automatedOptions() plan.Options {
-	return s.operationOptions(v1alpha1.Operation{Sync: &v1alpha1.SyncOperation{
+// plainOperation is a sync of everything as the spec has it: what the status is
+// made in view of.
+func (s *session) plainOperation() v1alpha1.Operation {
+	return v1alpha1.Operation{Sync: &v1alpha1.SyncOperation{
 		Prune: s.app.Spec.AutomatedPrune(), SyncOptions: s.app.Spec.SyncOptionList(),
-	}})
+	}}
 }
 
 // operationOptions translates an operation into the plan's options.
@@ -80,11 +82,13 @@ func requestedKeys(op v1alpha1.Operation) []manifest.Key {
 	return keys
 }
 
-// forced tells whether the operation may delete and recreate what cannot be
-// changed in place.
-func forced(op v1alpha1.Operation) bool {
+// writePolicy is how the operation has objects written. A forced one may delete
+// and recreate what cannot be changed in place.
+func writePolicy(op v1alpha1.Operation) cluster.Policy {
+	policy := cluster.PolicyOf(manifest.ParseOptions(op.Sync.SyncOptions...))
 	s := op.Sync.SyncStrategy
-	return s != nil && (s.Apply != nil && s.Apply.Force || s.Hook != nil && s.Hook.Force)
+	policy.Force = s != nil && (s.Apply != nil && s.Apply.Force || s.Hook != nil && s.Hook.Force)
+	return policy
 }
 
 // propagation is how prunes reach the objects below; foreground unless told

@@ -13,6 +13,7 @@ import (
 
 	"github.com/wavetrain/wavetrain/api/v1alpha1"
 	"github.com/wavetrain/wavetrain/internal/cluster"
+	"github.com/wavetrain/wavetrain/internal/manifest"
 	"github.com/wavetrain/wavetrain/internal/pipeline"
 )
 
@@ -21,8 +22,9 @@ import (
 type Preview struct {
 	*pipeline.Comparison
 
-	apps *applications
-	dest *destination
+	apps  *applications
+	dest  *destination
+	write cluster.Policy
 }
 
 // NewPreview compares an Application with its cluster the way the controller
@@ -49,12 +51,13 @@ func NewPreview(ctx context.Context, opts Options, c client.Client, app *v1alpha
 		}
 		return nil, errors.New(s.problems[0].Message)
 	}
-	return &Preview{Comparison: s.comparison, apps: a, dest: s.dest}, nil
+	return &Preview{Comparison: s.comparison, apps: a, dest: s.dest, write: writePolicy(s.plainOperation())}, nil
 }
 
 // Predict returns what the API server would make of an object if it were applied.
 func (p *Preview) Predict(ctx context.Context, desired *unstructured.Unstructured) (*unstructured.Unstructured, error) {
-	return p.dest.Apply(ctx, desired, cluster.ApplyOptions{DryRun: true})
+	live, _ := p.dest.Get(manifest.KeyOf(desired))
+	return p.dest.Apply(ctx, desired, pipeline.Foretold(p.write, desired, live))
 }
 
 // Close ends the connection to the cluster.

@@ -30,6 +30,8 @@ const retryAfterError = 10 * time.Second
 // large repository for the first time is the longest part of it.
 const observeTimeout = 3 * time.Minute
 
+var errNoAnswer = fmt.Errorf("no answer within %s", observeTimeout)
+
 // appState is what is kept of an Application between two looks at it. All of it
 // can be rebuilt.
 type appState struct {
@@ -146,7 +148,7 @@ func (s *session) remember(ctx context.Context) error {
 func (s *session) observe(ctx context.Context) {
 	// A cluster or repository that never answers must not keep the worker, and
 	// the Application without a word, for ever.
-	ctx, cancel := context.WithTimeoutCause(ctx, observeTimeout, fmt.Errorf("no answer within %s", observeTimeout))
+	ctx, cancel := context.WithTimeoutCause(ctx, observeTimeout, errNoAnswer)
 	defer cancel()
 	dest, err := s.destinations.get(ctx, s.life, s.app.Spec.Destination)
 	if err != nil {
@@ -176,7 +178,7 @@ func (s *session) observe(ctx context.Context) {
 
 // lookAt compares what is desired with the cluster, for the status.
 func (s *session) lookAt(ctx context.Context, desired *pipeline.Desired) error {
-	comparison, err := s.compare(ctx, desired, s.automatedOptions())
+	comparison, err := s.compare(ctx, desired, s.plainOperation())
 	if err != nil {
 		return err
 	}

@@ -5,6 +5,9 @@ package pipeline
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -50,7 +53,9 @@ type Subject struct {
 	Server, Namespace string
 	Desired           *Desired
 	Options           plan.Options
-	Ignore            []v1alpha1.ResourceIgnoreDifferences
+	// Write is how the application has its objects written.
+	Write  cluster.Policy
+	Ignore []v1alpha1.ResourceIgnoreDifferences
 	// Inventory lists objects that earlier releases wrote.
 	Inventory []inventory.Entry
 }
@@ -92,8 +97,18 @@ type Comparer struct {
 
 // remark is a verdict and the state that it was about.
 type remark struct {
-	render, uid, version string
-	verdict              Verdict
+	basis, uid, version string
+	verdict             Verdict
+}
+
+// basis identifies what verdicts on a subject depend on, besides the live object.
+func (s Subject) basis() (string, error) {
+	data, err := json.Marshal([]any{s.Desired.Digest, s.Write, s.Ignore, s.Options.NamespaceLabels, s.Options.NamespaceAnnotations})
+	if err != nil {
+		return "", fmt.Errorf("read the ignored differences: %w", err)
+	}
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:]), nil
 }
 
 // NewComparer makes a Comparer.
@@ -167,9 +182,12 @@ func watchKinds(ctx context.Context, dest Destination, s Subject) error {
 // judge fills in the verdicts: from memory where an object's state has been seen,
 // by comparing the others side by side.
 func (c *Comparer) judge(ctx context.Context, dest Destination, s Subject, draft *plan.Plan, result *Comparison) error {
+	basis, err := s.basis()
+	if err != nil {
+		return err
+	}
 	known, next := c.known(s.App), map[manifest.Key]remark{}
-	var open []manifest.Key
-	desired := map[manifest.Key]*unstructured.Unstructured{}
+	var open []plan.Step
 	for _, step := range named(draft) {
 		live, exists := dest.Get(step.Key)
 		if exists {
@@ -182,31 +200,30 @@ func (c *Comparer) judge(ctx context.Context, dest Destination, s Subject, draft
 			result.Verdicts[step.Key] = Verdict{}
 			continue
 		}
-		r := remark{render: s.Desired.Digest, uid: string(live.GetUID()), version: live.GetResourceVersion()}
-		if before, ok := known[step.Key]; ok && before.render == r.render && before.uid == r.uid && before.version == r.version {
+		r := remark{basis: basis, uid: string(live.GetUID()), version: live.GetResourceVersion()}
+		if before, ok := known[step.Key]; ok && before.basis == r.basis && before.uid == r.uid && before.version == r.version {
 			result.Verdicts[step.Key], next[step.Key] = before.verdict, before
 			continue
 		}
 		next[step.Key] = r
-		desired[step.Key] = step.Object.Unstructured
-		open = append(open, step.Key)
+		open = append(open, step)
 	}
 	verdicts := make([]Verdict, len(open))
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(dryRuns)
-	for i, key := range open {
+	for i, step := range open {
 		group.Go(func() (err error) {
-			verdicts[i], err = verdictOn(ctx, dest, s, key, desired[key])
+			verdicts[i], err = verdictOn(ctx, dest, s, step)
 			return err
 		})
 	}
 	if err := group.Wait(); err != nil {
 		return err
 	}
-	for i, key := range open {
-		r := next[key]
+	for i, step := range open {
+		r := next[step.Key]
 		r.verdict = verdicts[i]
-		result.Verdicts[key], next[key] = verdicts[i], r
+		result.Verdicts[step.Key], next[step.Key] = verdicts[i], r
 	}
 	c.remember(s.App, next)
 	return nil
@@ -227,7 +244,8 @@ func named(p *plan.Plan) []plan.Step {
 
 // verdictOn compares locally, and asks the API server about what that leaves
 // undecided.
-func verdictOn(ctx context.Context, dest Destination, s Subject, key manifest.Key, desired *unstructured.Unstructured) (Verdict, error) {
+func verdictOn(ctx context.Context, dest Destination, s Subject, step plan.Step) (Verdict, error) {
+	key, desired := step.Key, step.Object.Unstructured
 	live, owners, exists := dest.GetOwned(key)
 	if !exists {
 		return Verdict{}, nil
@@ -248,11 +266,32 @@ func verdictOn(ctx context.Context, dest Destination, s Subject, key manifest.Ke
 	if diff.Equalish(desired, live, opts) {
 		return Verdict{Live: live}, nil
 	}
-	predicted, err := dest.Apply(ctx, desired, cluster.ApplyOptions{DryRun: true})
+	predicted, err := dest.Apply(ctx, desired, foretold(s.Write, step, live))
 	if err != nil {
 		return undecided(ctx, live, err)
 	}
 	return Verdict{Live: live, Changes: diff.Compare(desired, live, predicted, opts)}, nil
+}
+
+// foretold returns the options of the dry run that tells what a step would make
+// of an object.
+func foretold(policy cluster.Policy, step plan.Step, live *unstructured.Unstructured) cluster.ApplyOptions {
+	if step.Untracked {
+		policy = cluster.Policy{NoValidation: policy.NoValidation}
+	}
+	return Foretold(policy, step.Object.Unstructured, live)
+}
+
+// Foretold returns the options of the dry run that tells what applying desired
+// would make of live. Replacing an object also takes away what others have set;
+// that is no difference to Git.
+func Foretold(policy cluster.Policy, desired, live *unstructured.Unstructured) cluster.ApplyOptions {
+	opts := policy.For(desired, live)
+	opts.DryRun = true
+	if opts.Method == cluster.Replace {
+		opts.Method = cluster.Overlay
+	}
+	return opts
 }
 
 // undecided is the outcome when the API server does not say how an object

@@ -93,7 +93,7 @@ func applyIsIdempotent(p *place) {
 func createMeetsExisting(p *place) {
 	u := p.object("ConfigMap", "settings", "")
 	p.apply(u)
-	if _, err := p.cluster.Create(p.Context(), u, false); !apierrors.IsAlreadyExists(err) {
+	if _, err := p.cluster.Create(p.Context(), u, cluster.ApplyOptions{}); !apierrors.IsAlreadyExists(err) {
 		p.Errorf("create of what exists: %v, want AlreadyExists", err)
 	}
 	live, err := p.cluster.Fetch(p.Context(), manifest.KeyOf(u), "v1")
@@ -127,7 +127,7 @@ func finalizerHolds(p *place) {
 	p.watch("ConfigMap")
 	u := p.object("ConfigMap", "held", "")
 	u.SetFinalizers([]string{manifest.HookFinalizer})
-	live, err := p.cluster.Create(p.Context(), u, false)
+	live, err := p.cluster.Create(p.Context(), u, cluster.ApplyOptions{})
 	if err != nil {
 		p.Fatal(err)
 	}
@@ -176,7 +176,7 @@ func dryRunStoresNothing(p *place) {
 	if _, err := p.cluster.Apply(p.Context(), u, cluster.ApplyOptions{DryRun: true}); err != nil {
 		p.Error(err)
 	}
-	if _, err := p.cluster.Create(p.Context(), u, true); err != nil {
+	if _, err := p.cluster.Create(p.Context(), u, cluster.ApplyOptions{DryRun: true}); err != nil {
 		p.Error(err)
 	}
 	if _, err := p.cluster.Fetch(p.Context(), manifest.KeyOf(u), "v1"); !apierrors.IsNotFound(err) {

@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/clock"
 
+	"github.com/wavetrain/wavetrain/internal/cluster"
 	"github.com/wavetrain/wavetrain/internal/event"
 	"github.com/wavetrain/wavetrain/internal/plan"
 	"github.com/wavetrain/wavetrain/internal/rollout/machine"
@@ -65,8 +66,8 @@ type Operation struct {
 	Partial bool
 	// Limits default to the driver's.
 	Limits *machine.Limits
-	// Force and NoValidation apply to every object.
-	Force, NoValidation bool
+	// Write is how objects are written that do not say otherwise.
+	Write cluster.Policy
 	// Confirmed allows the prunes that need a confirmation.
 	Confirmed bool
 	// Propagation of prunes; defaults to foreground.

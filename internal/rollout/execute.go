@@ -96,7 +96,7 @@ func (r *Run) apply(ctx context.Context, a machine.Action, result *machine.Resul
 		return err
 	}
 	before, existed := r.cluster.Get(a.Key)
-	live, err := r.cluster.Apply(ctx, a.Object, r.applyOptions(a.Object, false))
+	live, err := r.cluster.Apply(ctx, a.Object, r.applyOptions(a.Key, a.Object, before))
 	if err != nil {
 		return err
 	}
@@ -111,13 +111,15 @@ func (r *Run) apply(ctx context.Context, a machine.Action, result *machine.Resul
 	return nil
 }
 
-func (r *Run) applyOptions(obj *unstructured.Unstructured, dryRun bool) cluster.ApplyOptions {
-	options := manifest.SyncOptions(obj)
-	return cluster.ApplyOptions{
-		DryRun:       dryRun,
-		Force:        r.op.Force || options.Has("Force=true"),
-		NoValidation: r.op.NoValidation || options.Has("Validate=false"),
+// applyOptions says how an object is written; live is nil if there is none. A
+// namespace that the application makes for itself is shared with others and so
+// is always applied server-side, which leaves theirs alone.
+func (r *Run) applyOptions(key manifest.Key, obj, live *unstructured.Unstructured) cluster.ApplyOptions {
+	policy := r.op.Write
+	if r.index.untracked[key] {
+		policy = cluster.Policy{NoValidation: policy.NoValidation}
 	}
+	return policy.For(obj, live)
 }
 
 func (r *Run) accept(result *machine.Result, live *unstructured.Unstructured, verb string) {
@@ -130,7 +132,7 @@ func (r *Run) createHook(ctx context.Context, a machine.Action, result *machine.
 	if err := r.cluster.Watch(ctx, a.Key.GroupKind()); err != nil {
 		return err
 	}
-	live, err := r.cluster.Create(ctx, a.Object, false)
+	live, err := r.cluster.Create(ctx, a.Object, r.applyOptions(a.Key, a.Object, nil))
 	if apierrors.IsAlreadyExists(err) {
 		live, err = r.cluster.Fetch(ctx, a.Key, a.Version)
 	}

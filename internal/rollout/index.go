@@ -20,6 +20,8 @@ type index struct {
 	steps []*plan.Step
 	// byKey finds steps by the object they write, generated names filled in.
 	byKey map[manifest.Key][]*plan.Step
+	// untracked are the objects that steps make for nobody's inventory.
+	untracked map[manifest.Key]bool
 	// defines are the kinds whose definition is in the plan, changes those whose
 	// definition the plan brings or changes.
 	defines, changes map[schema.GroupKind]bool
@@ -29,9 +31,10 @@ type index struct {
 
 func newIndex(p *plan.Plan, operation string) index {
 	x := index{
-		byKey:   map[manifest.Key][]*plan.Step{},
-		defines: map[schema.GroupKind]bool{},
-		changes: map[schema.GroupKind]bool{},
+		byKey:     map[manifest.Key][]*plan.Step{},
+		defines:   map[schema.GroupKind]bool{},
+		untracked: map[manifest.Key]bool{},
+		changes:   map[schema.GroupKind]bool{},
 	}
 	// Pods and what makes them tell why a workload does not get on.
 	kinds := map[schema.GroupKind]bool{{Kind: "Pod"}: true, {Group: "apps", Kind: "ReplicaSet"}: true}
@@ -54,6 +57,9 @@ func (x *index) add(step *plan.Step, operation string, kinds map[schema.GroupKin
 	key := step.Key
 	key.Name = machine.HookName(operation, step)
 	x.byKey[key] = append(x.byKey[key], step)
+	if step.Untracked {
+		x.untracked[key] = true
+	}
 
 	kinds[key.GroupKind()] = true
 	for _, need := range step.Needs {

@@ -58,7 +58,7 @@ type Writer interface {
 	// Apply writes the desired state of an object.
 	Apply(ctx context.Context, obj *unstructured.Unstructured, o cluster.ApplyOptions) (*unstructured.Unstructured, error)
 	// Create creates an object; the error is AlreadyExists if its name is taken.
-	Create(ctx context.Context, obj *unstructured.Unstructured, dryRun bool) (*unstructured.Unstructured, error)
+	Create(ctx context.Context, obj *unstructured.Unstructured, o cluster.ApplyOptions) (*unstructured.Unstructured, error)
 	// Delete deletes an object; that it does not exist, or that its name belongs to
 	// an object of another UID, is no error.
 	Delete(ctx context.Context, key manifest.Key, o cluster.DeleteOptions) error

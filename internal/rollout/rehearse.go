@@ -15,8 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/wavetrain/wavetrain/internal/cluster"
 	"github.com/wavetrain/wavetrain/internal/diag"
-	"github.com/wavetrain/wavetrain/internal/manifest"
 	"github.com/wavetrain/wavetrain/internal/plan"
 	"github.com/wavetrain/wavetrain/internal/rollout/machine"
 )
@@ -127,7 +127,7 @@ func (r *Run) namespaces(ctx context.Context) (*problem, error) {
 			continue
 		}
 		err := r.try(ctx, "create "+step.Key.Short(), func(ctx context.Context) error {
-			_, err := r.cluster.Apply(ctx, step.Object.Unstructured, r.applyOptions(step.Object.Unstructured, false))
+			_, err := r.cluster.Apply(ctx, step.Object.Unstructured, r.applyOptions(step.Key, step.Object.Unstructured, nil))
 			return err
 		})
 		if errors.Is(err, errInterrupted) {
@@ -150,22 +150,20 @@ func (r *Run) trial(step *plan.Step) func(context.Context) error {
 	if !r.triable(step) {
 		return nil
 	}
-	obj := step.Object.Unstructured
-	_, exists := r.cluster.Get(manifest.Key{
-		Group: step.Key.Group, Kind: step.Key.Kind, Namespace: step.Key.Namespace,
-		Name: machine.HookName(r.op.ID, step),
-	})
-	options := r.applyOptions(obj, true)
-	anew := step.Action == plan.Hook || options.Force && exists
-	if anew {
-		obj = throwAway(obj, exists, machine.HookName(r.op.ID, step))
-	}
+	obj, key := step.Object.Unstructured, step.Key
+	key.Name = machine.HookName(r.op.ID, step)
+	live, exists := r.cluster.Get(key)
+	options := r.applyOptions(key, obj, live)
+	options.DryRun = true
 	return func(ctx context.Context) error {
+		anew := step.Action == plan.Hook
 		var err error
-		if anew {
-			_, err = r.cluster.Create(ctx, obj, true)
-		} else {
+		if !anew {
 			_, err = r.cluster.Apply(ctx, obj, options)
+			anew = exists && options.Force && cluster.IsImmutable(err) && cluster.Recreatable(key)
+		}
+		if anew {
+			_, err = r.cluster.Create(ctx, throwAway(obj, exists, key.Name), options)
 		}
 		if untriable(err) {
 			return nil

@@ -209,7 +209,7 @@ func (w *world) write(a machine.Action, r *machine.Result) error {
 	if a.Kind == machine.Apply {
 		live, err = w.cluster.Apply(context.Background(), a.Object, cluster.ApplyOptions{})
 	} else {
-		live, err = w.cluster.Create(context.Background(), a.Object, false)
+		live, err = w.cluster.Create(context.Background(), a.Object, cluster.ApplyOptions{})
 		if apierrors.IsAlreadyExists(err) {
 			live, err = w.cluster.Fetch(context.Background(), a.Key, a.Version)
 		}

@@ -66,7 +66,7 @@ func keep(next, live *unstructured.Unstructured) {
 }
 
 // Create implements rollout.Writer.
-func (m *Memory) Create(_ context.Context, obj *unstructured.Unstructured, dryRun bool) (*unstructured.Unstructured, error) {
+func (m *Memory) Create(_ context.Context, obj *unstructured.Unstructured, o cluster.ApplyOptions) (*unstructured.Unstructured, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	key := manifest.KeyOf(obj)
@@ -74,7 +74,7 @@ func (m *Memory) Create(_ context.Context, obj *unstructured.Unstructured, dryRu
 	if _, taken := m.objects[key]; err == nil && taken {
 		err = problem("create", key, cluster.Conflict, apierrors.NewAlreadyExists(resource(key), key.Name))
 	}
-	if dryRun {
+	if o.DryRun {
 		return obj, err
 	}
 	m.writes = append(m.writes, Write{Verb: "create", Key: key, Mark: obj.GetAnnotations()[manifest.AnnotationOperation], Err: err})
@@ -92,7 +92,7 @@ func (m *Memory) Delete(_ context.Context, key manifest.Key, o cluster.DeleteOpt
 		return err
 	}
 	u := m.objects[key]
-	if u == nil || o.UID != "" && o.UID != u.GetUID() {
+	if u == nil || o.DryRun || o.UID != "" && o.UID != u.GetUID() {
 		return nil
 	}
 	m.writes = append(m.writes, Write{Verb: "delete", Key: key})
