@@ -5,55 +5,86 @@ package controller
 
 import (
 	"context"
-	"fmt"
+	"errors"
 	"slices"
-	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/wavetrain/wavetrain/api/v1alpha1"
-	"github.com/wavetrain/wavetrain/internal/cluster"
 	"github.com/wavetrain/wavetrain/internal/manifest"
+	"github.com/wavetrain/wavetrain/internal/plan"
 )
 
-// finalize deletes what the Application manages, the highest wave first, and
-// lets the Application go when nothing is left.
+// conditionDeletionProgressing says what the deletion of an Application waits
+// for. Its name ends in neither Error nor Warning: Argo CD's clients take it for
+// information.
+const conditionDeletionProgressing v1alpha1.ConditionType = "DeletionProgressing"
+
+// finalize carries out what the Application's finalizers ask for and lets it go
+// when nothing is left: PreDelete hooks, then the managed objects, then PostDelete
+// hooks. A finalizer that is gone is the memory of a stage that is done.
 func (s *session) finalize(ctx context.Context) error {
-	finalizer, policy, ok := cascade(s.app)
-	if !ok {
-		return nil
-	}
-	if run := s.st.run; run != nil && !run.ended() {
-		run.Terminate("Operation terminated: the Application is being deleted")
+	if !slices.ContainsFunc(s.app.Finalizers, isOurs) {
 		return nil
 	}
 	if err := s.remember(ctx); err != nil {
 		return err
 	}
+	ctx, cancel := context.WithTimeoutCause(ctx, observeTimeout, errNoAnswer)
+	defer cancel()
 	dest, err := s.destinations.get(ctx, s.life, s.app.Spec.Destination)
-	if err != nil {
+	switch {
+	case errors.Is(err, errNoCluster):
 		// A cluster that nobody knows any more holds nothing that could be
 		// deleted; keeping the Application would keep it for ever.
-		return s.letGo(ctx, finalizer)
+		s.app.Finalizers = slices.DeleteFunc(s.app.Finalizers, isOurs)
+	case err == nil:
+		s.dest = dest
+		err = s.dismantle(ctx)
 	}
-	s.dest = dest
-	left, err := s.deletable(ctx)
-	if err == nil && len(left) == 0 {
-		return s.letGo(ctx, finalizer)
-	}
-	if err == nil {
-		err = s.deleteWave(ctx, left, policy)
-	}
-	if err != nil {
+	if err != nil && !errors.Is(err, errNoCluster) {
 		s.problem(v1alpha1.ConditionDeletionError, err)
 		s.by(s.now.Add(retryAfterError))
 	}
 	s.fillConditions()
+	delete(s.app.Annotations, v1alpha1.AnnotationRefresh)
 	return s.patch(ctx)
+}
+
+// dismantle works at the first stage that is not done. A stage that is done loses
+// its finalizer; the write of that brings the next look.
+func (s *session) dismantle(ctx context.Context) error {
+	if over, err := s.endSync(ctx); err != nil || !over {
+		return err
+	}
+	resources, policy, cascades := cascade(s.app)
+	has := func(f string) bool { return slices.Contains(s.app.Finalizers, f) }
+	done, finalizers, err := true, []string{v1alpha1.FinalizerPreDeleteCleanup, v1alpha1.FinalizerPostDeleteCleanup}, error(nil)
+	switch {
+	case has(v1alpha1.FinalizerPreDelete):
+		finalizers = []string{v1alpha1.FinalizerPreDelete}
+		done, err = s.runDeleteHooks(ctx, manifest.PreDelete)
+	case cascades:
+		finalizers = []string{resources}
+		done, err = s.deleteManaged(ctx, policy)
+	case has(v1alpha1.FinalizerPostDelete):
+		finalizers = []string{v1alpha1.FinalizerPostDelete}
+		done, err = s.runDeleteHooks(ctx, manifest.PostDelete)
+	}
+	if err != nil || !done {
+		return err
+	}
+	s.app.Finalizers = slices.DeleteFunc(s.app.Finalizers, func(f string) bool { return slices.Contains(finalizers, f) })
+	return nil
+}
+
+// isOurs tells whether a finalizer is one that the controller carries out.
+func isOurs(finalizer string) bool {
+	switch finalizer {
+	case v1alpha1.FinalizerResources, v1alpha1.FinalizerResourcesForeground, v1alpha1.FinalizerResourcesBackground:
+		return true
+	}
+	return slices.Contains(hookFinalizers(manifest.PreDelete), finalizer) || slices.Contains(hookFinalizers(manifest.PostDelete), finalizer)
 }
 
 // cascade returns the finalizer that asks for deletion of the managed objects
@@ -70,86 +101,43 @@ func cascade(app *v1alpha1.Application) (finalizer string, policy metav1.Deletio
 	return "", "", false
 }
 
-// deletable returns the live objects that go with the Application: not
-// CustomResourceDefinitions, which other people's objects may need, and not what
-// an annotation protects.
-func (s *session) deletable(ctx context.Context) ([]*unstructured.Unstructured, error) {
-	var kinds []schema.GroupKind
-	add := func(gk schema.GroupKind) {
-		if _, served := s.dest.Scope(gk); served && !slices.Contains(kinds, gk) {
-			kinds = append(kinds, gk)
-		}
+// hookFinalizers are the finalizers that hold an Application with hooks of the
+// phase.
+func hookFinalizers(phase manifest.Phase) []string {
+	if phase == manifest.PreDelete {
+		return []string{v1alpha1.FinalizerPreDelete, v1alpha1.FinalizerPreDeleteCleanup}
 	}
-	for _, r := range s.app.Status.Resources {
-		add(schema.GroupKind{Group: r.Group, Kind: r.Kind})
-	}
-	owned := s.st.memory.Owned()
-	for _, e := range owned {
-		add(e.GroupKind())
-	}
-	if err := s.dest.Watch(ctx, kinds...); err != nil {
-		return nil, fmt.Errorf("watch %s: %w", s.dest.Server, err)
-	}
-	all := map[types.UID]*unstructured.Unstructured{}
-	for _, obj := range s.dest.Tracked(s.instance) {
-		all[obj.GetUID()] = obj
-	}
-	for _, e := range owned {
-		if obj, ok := s.dest.Get(e.Key); ok && obj.GetUID() == e.UID {
-			all[obj.GetUID()] = obj
-		}
-	}
-	var list []*unstructured.Unstructured
-	var keys []manifest.Key
-	for _, obj := range all {
-		if !s.stays(obj) {
-			list = append(list, obj)
-			keys = append(keys, manifest.KeyOf(obj))
-		}
-	}
-	s.watchlist.set(nameOf(s.app), s.instance, s.dest.Server, keys)
-	return list, nil
+	return []string{v1alpha1.FinalizerPostDelete, v1alpha1.FinalizerPostDeleteCleanup}
 }
 
-// stays tells whether a managed object outlives the Application.
-func (s *session) stays(obj *unstructured.Unstructured) bool {
-	_, isDefinition := manifest.DefinesKind(obj)
-	options := manifest.SyncOptions(obj)
-	return isDefinition || obj.GetUID() == s.app.UID ||
-		options.Has("Delete=false") || obj.GetAnnotations()[manifest.AnnotationHelmResourcePolicy] == "keep" ||
-		slices.Contains(s.app.Spec.SyncOptionList(), "Delete=false") && !options.Has("Delete=true")
+// keepHookFinalizers brings the finalizers of delete hooks in line with the
+// target revision, so that an Application is held exactly when it has such hooks.
+// What an operation rolls out now may be another revision and does not matter.
+func (s *session) keepHookFinalizers() {
+	if s.comparison == nil || s.compared != s.st.desired || s.unknownSources() {
+		return
+	}
+	s.app.Finalizers = withHookFinalizers(s.app.Finalizers, s.comparison.Plan.OnDeletion)
 }
 
-// deleteWave deletes the objects of the highest wave that is left.
-func (s *session) deleteWave(ctx context.Context, left []*unstructured.Unstructured, policy metav1.DeletionPropagation) error {
-	highest := manifest.Wave(slices.MaxFunc(left, func(a, b *unstructured.Unstructured) int { return manifest.Wave(a) - manifest.Wave(b) }))
-	var waiting []string
-	for _, obj := range left {
-		if manifest.Wave(obj) != highest {
-			continue
-		}
-		key := manifest.KeyOf(obj)
-		waiting = append(waiting, key.Short())
-		if slices.Contains(obj.GetFinalizers(), manifest.HookFinalizer) {
-			if err := s.dest.RemoveFinalizer(ctx, key, manifest.HookFinalizer); err != nil {
-				return fmt.Errorf("let go of %s: %w", key.Short(), err)
+// withHookFinalizers adds and removes the finalizers of delete hooks and leaves
+// all others where they are.
+func withHookFinalizers(finalizers []string, onDeletion []plan.Group) []string {
+	for _, phase := range []manifest.Phase{manifest.PreDelete, manifest.PostDelete} {
+		wanted := slices.ContainsFunc(onDeletion, func(g plan.Group) bool { return g.Phase == phase })
+		for _, f := range hookFinalizers(phase) {
+			switch at := slices.Index(finalizers, f); {
+			case wanted && at < 0:
+				finalizers = append(slices.Clip(finalizers), f)
+			case !wanted && at >= 0:
+				finalizers = slices.Delete(slices.Clone(finalizers), at, at+1)
 			}
 		}
-		if obj.GetDeletionTimestamp() != nil {
-			continue
-		}
-		if err := s.dest.Delete(ctx, key, cluster.DeleteOptions{UID: obj.GetUID(), Propagation: policy}); err != nil {
-			return fmt.Errorf("delete %s: %w", key.Short(), err)
-		}
 	}
-	slices.Sort(waiting)
-	s.opts.Log.V(1).Info("waiting for deletion", "application", nameOf(s.app).String(), "wave", highest, "objects", strings.Join(waiting, ", "))
-	return nil
+	return finalizers
 }
 
-// letGo takes the finalizer off.
-func (s *session) letGo(ctx context.Context, finalizer string) error {
-	before := s.app.DeepCopy()
-	s.app.Finalizers = slices.DeleteFunc(s.app.Finalizers, func(f string) bool { return f == finalizer })
-	return client.IgnoreNotFound(s.client.Patch(ctx, s.app, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}), client.FieldOwner(manifest.ControllerFieldManager)))
+// deleting puts on the status what the deletion is at.
+func (s *session) deleting(message string) {
+	s.problems = append(s.problems, v1alpha1.ApplicationCondition{Type: conditionDeletionProgressing, Message: message})
 }

@@ -6,6 +6,7 @@ package controller
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -25,6 +26,10 @@ const (
 	secretTypeLabel   = "argocd.argoproj.io/secret-type" //nolint:gosec // a label, no secret
 	secretTypeCluster = "cluster"
 )
+
+// errNoCluster is the error when an Application's destination names no cluster
+// that is known.
+var errNoCluster = errors.New("spec.destination")
 
 // destinations opens each destination cluster once and keeps it open.
 type destinations struct {
@@ -116,9 +121,9 @@ func (d *destinations) get(ctx, life context.Context, dest v1alpha1.ApplicationD
 func (d *destinations) config(ctx context.Context, dest v1alpha1.ApplicationDestination) (string, *rest.Config, error) {
 	switch {
 	case dest.Server != "" && dest.Name != "":
-		return "", nil, fmt.Errorf("spec.destination has both server %q and name %q: give one of them", dest.Server, dest.Name)
+		return "", nil, fmt.Errorf("%w has both server %q and name %q: give one of them", errNoCluster, dest.Server, dest.Name)
 	case dest.Server == "" && dest.Name == "":
-		return "", nil, fmt.Errorf("spec.destination has neither server nor name: give one of them, for example server: %s", v1alpha1.InClusterServer)
+		return "", nil, fmt.Errorf("%w has neither server nor name: give one of them, for example server: %s", errNoCluster, v1alpha1.InClusterServer)
 	}
 	server := strings.TrimSuffix(dest.Server, "/")
 	if server == v1alpha1.InClusterServer || dest.Name == v1alpha1.InClusterName {
@@ -146,7 +151,7 @@ func (d *destinations) config(ctx context.Context, dest v1alpha1.ApplicationDest
 	if len(known) > 0 {
 		hint = "registered are " + strings.Join(known, ", ")
 	}
-	return "", nil, fmt.Errorf("spec.destination: there is no cluster %q: %s; register it with a Secret labelled %s: %s", dest.Server+dest.Name, hint, secretTypeLabel, secretTypeCluster)
+	return "", nil, fmt.Errorf("%w: there is no cluster %q: %s; register it with a Secret labelled %s: %s", errNoCluster, dest.Server+dest.Name, hint, secretTypeLabel, secretTypeCluster)
 }
 
 // secretConfig reads the key "config" of a cluster Secret.

@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"reflect"
+	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -59,6 +60,7 @@ func (s *session) resources() []v1alpha1.ResourceStatus {
 // when nothing has changed.
 func (s *session) writeStatus(ctx context.Context) error {
 	s.fillStatus()
+	s.keepHookFinalizers()
 	delete(s.app.Annotations, v1alpha1.AnnotationRefresh)
 	return s.patch(ctx)
 }
@@ -73,7 +75,12 @@ func (s *session) patch(ctx context.Context) error {
 		s.app.Status.ReconciledAt = &reconciled
 	}
 	app := s.app.DeepCopy()
-	err := s.client.Patch(ctx, app, client.MergeFrom(s.before), client.FieldOwner(manifest.ControllerFieldManager))
+	base := client.MergeFrom(s.before)
+	if !slices.Equal(s.before.Finalizers, s.app.Finalizers) {
+		// The list is replaced as a whole: not over what somebody else has added.
+		base = client.MergeFromWithOptions(s.before, client.MergeFromWithOptimisticLock{})
+	}
+	err := s.client.Patch(ctx, app, base, client.FieldOwner(manifest.ControllerFieldManager))
 	if err != nil {
 		return fmt.Errorf("write status of %s/%s: %w", s.app.Namespace, s.app.Name, err)
 	}
@@ -119,7 +126,7 @@ func (s *session) fillConditions() {
 	if warning, ok := status.Truncated(s.st.dropped); ok {
 		found = append(found, warning)
 	}
-	evaluated := append(status.Evaluated(), v1alpha1.ConditionSyncError, v1alpha1.ConditionDeletionError)
+	evaluated := append(status.Evaluated(), v1alpha1.ConditionSyncError, v1alpha1.ConditionDeletionError, conditionDeletionProgressing)
 	s.app.Status.Conditions = status.Conditions(s.app.Status.Conditions, evaluated, found, s.now)
 }
 
