@@ -18,6 +18,9 @@ type automation struct {
 	// Status and Resources are the present comparison.
 	Status    v1alpha1.SyncStatusCode
 	Resources []v1alpha1.ResourceStatus
+	// Namespace is the destination namespace if it lacks metadata that the
+	// Application manages.
+	Namespace string
 	// Release identifies what would be rolled out: the rendered set, hooks
 	// included, and the part of the spec that has an influence on the rollout.
 	Release string
@@ -120,6 +123,9 @@ func decideHeal(in automation, now time.Time) decision {
 		if r.Status == v1alpha1.SyncStatusOutOfSync && (!r.RequiresPruning || in.Prune) {
 			only = append(only, manifest.Key{Group: r.Group, Kind: r.Kind, Namespace: r.Namespace, Name: r.Name})
 		}
+	}
+	if in.Namespace != "" {
+		only = append(only, manifest.Key{Kind: "Namespace", Name: in.Namespace})
 	}
 	return decision{Start: true, Only: only}
 }

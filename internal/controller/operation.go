@@ -377,6 +377,9 @@ func (s *session) automate(ctx context.Context) error {
 		Release: release, Hooks: hasHooks(s.comparison.Plan), Completed: s.completed(),
 		Attempt: s.lastAttempt(release), Heals: s.st.heals, LastHeal: s.st.lastHeal,
 	}
+	if s.shown().NamespaceOutdated {
+		in.Namespace = s.app.Spec.Destination.Namespace
+	}
 	d := decide(in, s.now)
 	if d.Problem != "" {
 		s.problems = append(s.problems, v1alpha1.ApplicationCondition{Type: v1alpha1.ConditionSyncError, Message: d.Problem})
@@ -425,7 +428,11 @@ func (s *session) lastAttempt(release string) *attempt {
 // release identifies what is rolled out: the rendered set and the parts of the
 // spec that say where and how.
 func (s *session) release(desired *pipeline.Desired) string {
-	data, err := json.Marshal([]any{desired.Digest, s.app.Spec.Destination, s.app.Spec.SyncOptionList()})
+	parts := []any{desired.Digest, s.app.Spec.Destination, s.app.Spec.SyncOptionList()}
+	if policy := s.app.Spec.SyncPolicy; policy != nil && policy.ManagedNamespaceMetadata != nil {
+		parts = append(parts, policy.ManagedNamespaceMetadata)
+	}
+	data, err := json.Marshal(parts)
 	if err != nil {
 		return desired.Digest
 	}

@@ -145,11 +145,6 @@ func (c *Comparer) Compare(ctx context.Context, dest Destination, s Subject) (*C
 	for key, live := range result.Live {
 		in.Live[key] = plan.Live{Object: manifest.Object{Unstructured: live}, InSync: result.Verdicts[key].InSync()}
 	}
-	if ns := (manifest.Key{Kind: "Namespace", Name: s.Namespace}); s.Options.CreateNamespace {
-		if live, ok := dest.Get(ns); ok {
-			in.Live[ns] = plan.Live{Object: manifest.Object{Unstructured: live}}
-		}
-	}
 	result.Superfluous = superfluous(dest, s, draft)
 	for _, candidate := range result.Superfluous {
 		in.Prune = append(in.Prune, plan.Live{Object: manifest.Object{Unstructured: candidate.Object}})

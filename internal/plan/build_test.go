@@ -209,6 +209,13 @@ func TestCreateNamespace(t *testing.T) {
 		namespace := live(object("v1 Namespace dest", append(changes, uid("1"))...))
 		return map[manifest.Key]Live{namespace.Key(): namespace}
 	}
+	inSync := func(found map[manifest.Key]Live) map[manifest.Key]Live {
+		for key, l := range found {
+			l.InSync = true
+			found[key] = l
+		}
+		return found
+	}
 	pre := object("batch/v1 Job j", hook("PreSync"), wave(-3))
 	tests := map[string]struct {
 		reason  string
@@ -223,7 +230,9 @@ func TestCreateNamespace(t *testing.T) {
 		"Off":           {"Only when it is asked for.", []manifest.Object{object("v1 ConfigMap c")}, nil, Options{}, []string{"Sync/0: ConfigMap/c"}, ""},
 		"Exists":        {"An existing one needs nothing.", nil, existing(), Options{CreateNamespace: true}, nil, ""},
 		"Metadata":      {"Managed metadata is brought up to date.", nil, existing(), Options{CreateNamespace: true, NamespaceLabels: labels}, []string{"PreSync/0: Namespace/dest"}, Update},
-		"MetadataThere": {"Foreign labels beside ours are no difference.", nil, existing(set("a", "metadata", "labels", "team"), set("x", "metadata", "labels", "y")), Options{CreateNamespace: true, NamespaceLabels: labels}, []string{"PreSync/0: Namespace/dest"}, None},
+		"MetadataThere": {"One that was found in sync needs no change.", nil, inSync(existing()), Options{CreateNamespace: true, NamespaceLabels: labels}, []string{"PreSync/0: Namespace/dest"}, None},
+		"HandedOver":    {"One that was the application's object loses its mark.", nil, existing(set("app:/Namespace:dest/dest", "metadata", "annotations", manifest.AnnotationTrackingID)), Options{CreateNamespace: true}, []string{"PreSync/0: Namespace/dest"}, Update},
+		"SomebodyElse":  {"The mark of another application is not ours to remove.", nil, existing(set("other:/Namespace:x/dest", "metadata", "annotations", manifest.AnnotationTrackingID)), Options{CreateNamespace: true}, nil, ""},
 		"Rendered":      {"The manifest rules.", []manifest.Object{object("v1 Namespace dest", wave(4))}, nil, Options{CreateNamespace: true}, []string{"Sync/4: Namespace/dest"}, ""},
 		"Partial":       {"A partial operation needs the namespace too.", []manifest.Object{object("v1 ConfigMap c")}, nil, Options{CreateNamespace: true, Only: []manifest.Key{}}, []string{"PreSync/0: Namespace/dest"}, Create},
 	}

@@ -7,7 +7,6 @@ import (
 	"math"
 	"slices"
 
-	"github.com/wavetrain/wavetrain/internal/diag"
 	"github.com/wavetrain/wavetrain/internal/manifest"
 )
 
@@ -68,10 +67,7 @@ func (b *builder) decidePrune(s *placed) {
 	switch {
 	case isNamespace(s.Key) && s.Key.Name == b.in.Namespace && opts.CreateNamespace:
 		s.Reason = reasonHandover
-		b.find(diag.Diagnostic{
-			Code: CodeNamespaceHandover, Severity: diag.Info, Subject: s.Key,
-			Message: s.Key.Short() + " is no longer rendered and is kept, because the application creates its destination namespace itself",
-		})
+		b.findHandover(s.Key)
 	case !opts.Prune:
 		s.Reason = reasonPruneOff
 	case refuse:

@@ -8,6 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/wavetrain/wavetrain/internal/diag"
 	"github.com/wavetrain/wavetrain/internal/manifest"
 )
 
@@ -155,7 +156,8 @@ func (b *builder) createNamespace() {
 	}
 	live, exists := b.in.Live[key]
 	managed := opts.NamespaceLabels != nil || opts.NamespaceAnnotations != nil
-	if exists && !managed {
+	handover := exists && !live.InSync && b.tracks(live.Object)
+	if exists && !managed && !handover {
 		return
 	}
 	u := &unstructured.Unstructured{Object: map[string]any{}}
@@ -177,22 +179,29 @@ func (b *builder) createNamespace() {
 	}
 	if exists {
 		s.Action, s.Reason = Update, reasonNamespaceMetadata
-		if contains(live.GetLabels(), opts.NamespaceLabels) && contains(live.GetAnnotations(), opts.NamespaceAnnotations) {
+		if live.InSync {
 			s.Action = None
 		}
 		s.Precondition, s.ResourceVersion = "uid:"+string(live.GetUID()), live.GetResourceVersion()
 	}
+	if handover {
+		s.Reason = reasonHandover
+		b.findHandover(key)
+	}
 	b.steps = append(b.steps, s)
 }
 
-// contains reports whether have holds all entries of want.
-func contains(have, want map[string]string) bool {
-	for k, v := range want {
-		if got, ok := have[k]; !ok || got != v {
-			return false
-		}
-	}
-	return true
+// tracks reports whether a live object is marked as the application's.
+func (b *builder) tracks(live manifest.Object) bool {
+	id, err := manifest.ParseTrackingID(live.GetAnnotations()[manifest.AnnotationTrackingID])
+	return err == nil && id.App == b.in.App
+}
+
+func (b *builder) findHandover(namespace manifest.Key) {
+	b.find(diag.Diagnostic{
+		Code: CodeNamespaceHandover, Severity: diag.Info, Subject: namespace,
+		Message: namespace.Short() + " is no longer rendered and is kept, because the application creates its destination namespace itself",
+	})
 }
 
 // Named returns the object of a step under the name generated for it, with the

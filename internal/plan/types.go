@@ -33,7 +33,8 @@ type Input struct {
 	// kind counts as namespaced, and no kind is reported as unknown.
 	Scope func(schema.GroupKind) (namespaced, known bool)
 	// Live holds, per key, the live objects that the rendered set names, and the
-	// destination Namespace if Options.CreateNamespace is set.
+	// destination Namespace if Options.CreateNamespace is set: in sync if it is as
+	// the step that makes it would leave it.
 	Live map[manifest.Key]Live
 	// Prune are live objects that are ours and no longer rendered.
 	Prune []Live

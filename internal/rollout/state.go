@@ -98,7 +98,8 @@ func (s State) Owned() []Entry {
 	if s.Operation != nil {
 		for _, step := range s.Operation.Steps {
 			switch {
-			case step.State == machine.Pruned:
+			case step.State == machine.Pruned, step.Untracked && step.UID != "":
+				// Deleted, or handed over: made by the application, owned by nobody.
 				gone[step.Key] = true
 			case step.UID != "" && !step.Hook && !step.Untracked:
 				owned = append(owned, Entry{Key: step.Key, UID: step.UID})

@@ -113,3 +113,16 @@ func TestOwned(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
+
+func TestHandedOverNamespaceLeavesTheInventory(t *testing.T) {
+	ns, settings := manifest.Key{Kind: "Namespace", Name: "shop"}, manifest.Key{Kind: "ConfigMap", Namespace: "shop", Name: "settings"}
+	s := rollout.State{
+		Inventory: []rollout.Entry{{Key: ns, UID: "1"}, {Key: settings, UID: "2"}},
+		Operation: &machine.Record{Steps: map[string]*machine.StepRecord{
+			"PreSync/0/Namespace//shop": {State: machine.Succeeded, Key: ns, UID: "1", Untracked: true},
+		}},
+	}
+	if diff := cmp.Diff([]rollout.Entry{{Key: settings, UID: "2"}}, s.Owned()); diff != "" {
+		t.Errorf("owned (-want +got):\n%s", diff)
+	}
+}
