@@ -110,6 +110,9 @@ func (u *up) run(ctx context.Context) error {
 	}
 	stop()
 	u.running.Wait()
+	if u.recorder != nil {
+		u.recorder.Wait()
+	}
 	for _, step := range slices.Backward(u.takeDown) {
 		step()
 	}
