@@ -34,8 +34,14 @@ func TestDeliversAnApplication(t *testing.T) {
 		"app/web.yaml":    deployment("web", "0"),
 	})
 	head := repo.Git("rev-parse", "HEAD")
+	writes := w.countWrites()
 	name := w.app("shop", repo, "app")
 	app := w.until(name, 30*time.Second, "converged", convergedAt(head))
+	// One write says that the operation runs, one that it ended, one that the
+	// Deployment has become healthy.
+	if n := writes(name); n > 3 {
+		t.Errorf("the Application was written %d times, want at most 3", n)
+	}
 
 	if got := len(app.Status.Resources); got != 2 {
 		t.Errorf("status lists %d resources, want 2", got)
@@ -62,6 +68,9 @@ func TestDeliversAnApplication(t *testing.T) {
 		}
 	}
 	result := app.Status.OperationState.SyncResult
+	if result.Revision != head || result.Source.TargetRevision != "main" {
+		t.Errorf("result at %s of %+v, want %s of the source as the spec has it", result.Revision, result.Source, head)
+	}
 	if len(result.Resources) != 2 || result.Resources[0].Status != v1alpha1.ResultSynced || result.Resources[0].SyncPhase != "Sync" {
 		t.Errorf("results = %+v", result.Resources)
 	}

@@ -156,7 +156,7 @@ func (s *session) resume(ctx context.Context, state *v1alpha1.OperationState) er
 	req, err := s.renderRequest(ctx)
 	var desired *pipeline.Desired
 	if err == nil {
-		applySources(&req, state.Operation)
+		s.applySources(&req, state.Operation)
 		desired, err = s.renderer.Render(ctx, req, rec.Revisions)
 	}
 	if err != nil {
@@ -208,7 +208,7 @@ func (s *session) start(ctx context.Context, op v1alpha1.Operation, id string, a
 	if op.Sync.Revision != "" || op.Sync.Source != nil || len(op.Sync.Sources) > 0 || len(op.Sync.Revisions) > 0 {
 		req, err := s.renderRequest(ctx)
 		if err == nil {
-			applySources(&req, op)
+			s.applySources(&req, op)
 			desired, err = s.render(ctx, req)
 		}
 		if err != nil {
@@ -225,18 +225,25 @@ func (s *session) start(ctx context.Context, op v1alpha1.Operation, id string, a
 	return s.launch(ctx, op, desired, id, attempt)
 }
 
+// operationSources are the sources that an operation rolls out: its own, else the
+// spec's.
+func operationSources(app *v1alpha1.Application, op v1alpha1.Operation) []v1alpha1.ApplicationSource {
+	switch {
+	case op.Sync != nil && len(op.Sync.Sources) > 0:
+		return op.Sync.Sources
+	case op.Sync != nil && op.Sync.Source != nil:
+		return []v1alpha1.ApplicationSource{*op.Sync.Source}
+	}
+	return app.Spec.EffectiveSources()
+}
+
 // applySources puts an operation's own sources and revisions in the place of the
 // spec's.
-func applySources(req *pipeline.Request, op v1alpha1.Operation) {
+func (s *session) applySources(req *pipeline.Request, op v1alpha1.Operation) {
 	if op.Sync == nil {
 		return
 	}
-	switch {
-	case len(op.Sync.Sources) > 0:
-		req.Sources = op.Sync.Sources
-	case op.Sync.Source != nil:
-		req.Sources = []v1alpha1.ApplicationSource{*op.Sync.Source}
-	}
+	req.Sources = operationSources(s.app, op)
 	revisions := op.Sync.Revisions
 	if len(revisions) == 0 && op.Sync.Revision != "" {
 		revisions = []string{op.Sync.Revision}
@@ -261,10 +268,8 @@ func (s *session) launch(ctx context.Context, op v1alpha1.Operation, desired *pi
 	op.Info = withOperationID(op.Info, id)
 	switches := manifest.ParseOptions(op.Sync.SyncOptions...)
 	driver := rollout.New(s.dest.Cluster, rollout.Options{Clock: s.opts.Clock, Events: s.opts.Events, Limits: s.opts.Limits})
-	effective := pipeline.Request{Sources: s.app.Spec.EffectiveSources()}
-	applySources(&effective, op)
 	run := &operationRun{
-		id: id, request: op, desired: desired, sources: effective.Sources, plan: comparison.Plan,
+		id: id, request: op, desired: desired, sources: operationSources(s.app, op), plan: comparison.Plan,
 		release: s.release(desired), only: options.Only != nil,
 	}
 	run.Run = driver.Start(s.life, rollout.Operation{

@@ -67,7 +67,7 @@ func (s *session) writeStatus(ctx context.Context) error {
 
 // patch writes what this look has changed about the Application.
 func (s *session) patch(ctx context.Context) error {
-	if reflect.DeepEqual(s.before, s.app) {
+	if reflect.DeepEqual(s.before, s.app) || s.onlyWordsChanged() {
 		return nil
 	}
 	if s.comparison != nil {
@@ -86,6 +86,23 @@ func (s *session) patch(ctx context.Context) error {
 	}
 	s.st.written, s.st.statusAt = app.ResourceVersion, s.now
 	return nil
+}
+
+// onlyWordsChanged tells whether nothing but the explanation of the health has
+// changed since a moment ago: while a Deployment rolls out it changes with every
+// Pod. It is written with the next change, or when some time has passed.
+func (s *session) onlyWordsChanged() bool {
+	due := s.st.statusAt.Add(progressEvery)
+	if !s.now.Before(due) {
+		return false
+	}
+	quiet := s.before.DeepCopy()
+	quiet.Status.Health.Message = s.app.Status.Health.Message
+	if !reflect.DeepEqual(quiet, s.app) {
+		return false
+	}
+	s.by(due)
+	return true
 }
 
 func (s *session) fillStatus() {

@@ -19,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
@@ -261,6 +262,34 @@ func (w *world) eventually(limit time.Duration, what string, check func() (bool,
 	}
 	if err != nil {
 		w.t.Fatal(err)
+	}
+}
+
+// countWrites watches Applications from now on; the function it returns says how
+// often one was changed after it was created.
+func (w *world) countWrites() func(types.NamespacedName) int {
+	w.t.Helper()
+	watcher, err := w.client.Watch(w.t.Context(), &v1alpha1.ApplicationList{}, client.InNamespace(w.Control))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return func(name types.NamespacedName) int {
+		w.t.Helper()
+		want, n := w.get(name).ResourceVersion, 0
+		for e := range watcher.ResultChan() {
+			app, ok := e.Object.(*v1alpha1.Application)
+			if !ok || client.ObjectKeyFromObject(app) != name {
+				continue
+			}
+			if e.Type == watch.Modified {
+				n++
+			}
+			if app.ResourceVersion == want {
+				break
+			}
+		}
+		watcher.Stop()
+		return n
 	}
 }
 
