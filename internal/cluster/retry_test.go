@@ -68,6 +68,13 @@ func (f *flaky) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
+// seen returns the methods of the requests so far.
+func (f *flaky) seen() string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return strings.Join(f.requests, " ")
+}
+
 // broken is a group whose aggregated API server is away.
 func broken() metav1.APIGroup {
 	v := metav1.GroupVersionForDiscovery{GroupVersion: "broken.example.com/v1", Version: "v1"}
@@ -208,7 +215,7 @@ func TestRetries(t *testing.T) {
 			if (err == nil) != (tc.check == nil) || err != nil && !tc.check(err) {
 				t.Errorf("%s: %v", tc.reason, err)
 			}
-			if got := strings.Join(f.requests, " "); got != tc.requests {
+			if got := f.seen(); got != tc.requests {
 				t.Errorf("%s: requests %q, want %q", tc.reason, got, tc.requests)
 			}
 		})
