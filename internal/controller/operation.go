@@ -137,7 +137,7 @@ func (s *session) conclude(ctx context.Context, state *v1alpha1.OperationState) 
 	finished := metav1.NewTime(rec.FinishedAt)
 	state.FinishedAt = &finished
 	s.app.Operation = nil
-	if state.Phase == v1alpha1.OperationSucceeded && len(requestedKeys(state.Operation)) == 0 {
+	if state.Phase == v1alpha1.OperationSucceeded && !partial(state.Operation) {
 		s.app.Status.History = status.AddHistory(s.app.Status.History, state, s.app.Spec.HistoryLimit())
 	}
 	// What the operation changed is compared once more before the status is
@@ -153,12 +153,7 @@ func (s *session) resume(ctx context.Context, state *v1alpha1.OperationState) er
 	if s.dest == nil {
 		return nil
 	}
-	req, err := s.renderRequest(ctx)
-	var desired *pipeline.Desired
-	if err == nil {
-		s.applySources(&req, state.Operation)
-		desired, err = s.renderer.Render(ctx, req, rec.Revisions)
-	}
+	desired, err := s.begun(ctx, state.Operation, rec.Revisions)
 	if err != nil {
 		s.problem(v1alpha1.ConditionComparisonError, err)
 		s.by(s.now.Add(retryAfterError))
@@ -170,24 +165,11 @@ func (s *session) resume(ctx context.Context, state *v1alpha1.OperationState) er
 // startRequested begins the operation that a person asked for.
 func (s *session) startRequested(ctx context.Context) error {
 	op := *s.app.Operation
-	if refusal := refuse(op); refusal != "" {
+	if refusal := refuse(s.app, op); refusal != "" {
 		s.reject(op, refusal)
 		return nil
 	}
 	return s.start(ctx, op, newOperationID(), 1)
-}
-
-// refuse says why an operation cannot be carried out.
-func refuse(op v1alpha1.Operation) string {
-	switch {
-	case op.Sync == nil:
-		return "the operation has no sync: nothing to do"
-	case op.Sync.DryRun:
-		return "dry-run operations are not supported: use `wavetrain app diff`"
-	case len(op.Sync.Manifests) > 0:
-		return "operations with local manifests are not supported"
-	}
-	return ""
 }
 
 // reject ends a requested operation before it began.
@@ -204,17 +186,10 @@ func (s *session) start(ctx context.Context, op v1alpha1.Operation, id string, a
 	if s.dest == nil {
 		return nil
 	}
-	desired := s.st.desired
-	if op.Sync.Revision != "" || op.Sync.Source != nil || len(op.Sync.Sources) > 0 || len(op.Sync.Revisions) > 0 {
-		req, err := s.renderRequest(ctx)
-		if err == nil {
-			s.applySources(&req, op)
-			desired, err = s.render(ctx, req)
-		}
-		if err != nil {
-			s.reject(op, err.Error())
-			return nil
-		}
+	desired, err := s.requested(ctx, op)
+	if err != nil {
+		s.reject(op, err.Error())
+		return nil //nolint:nilerr // it is on the Application
 	}
 	if desired == nil {
 		if s.app.Operation != nil && len(s.problems) > 0 {
@@ -222,38 +197,15 @@ func (s *session) start(ctx context.Context, op v1alpha1.Operation, id string, a
 		}
 		return nil
 	}
+	if op.Sync.DryRun {
+		return s.dryRun(ctx, op, desired)
+	}
 	return s.launch(ctx, op, desired, id, attempt)
 }
 
-// operationSources are the sources that an operation rolls out: its own, else the
-// spec's.
-func operationSources(app *v1alpha1.Application, op v1alpha1.Operation) []v1alpha1.ApplicationSource {
-	switch {
-	case op.Sync != nil && len(op.Sync.Sources) > 0:
-		return op.Sync.Sources
-	case op.Sync != nil && op.Sync.Source != nil:
-		return []v1alpha1.ApplicationSource{*op.Sync.Source}
-	}
-	return app.Spec.EffectiveSources()
-}
-
-// applySources puts an operation's own sources and revisions in the place of the
-// spec's.
-func (s *session) applySources(req *pipeline.Request, op v1alpha1.Operation) {
-	if op.Sync == nil {
-		return
-	}
-	req.Sources = operationSources(s.app, op)
-	revisions := op.Sync.Revisions
-	if len(revisions) == 0 && op.Sync.Revision != "" {
-		revisions = []string{op.Sync.Revision}
-	}
-	req.Sources = slices.Clone(req.Sources)
-	for i := range min(len(revisions), len(req.Sources)) {
-		if revisions[i] != "" {
-			req.Sources[i].TargetRevision = revisions[i]
-		}
-	}
+// driver carries out operations on the destination.
+func (s *session) driver() *rollout.Driver {
+	return rollout.New(s.dest.Cluster, rollout.Options{Clock: s.opts.Clock, Events: s.opts.Events, Limits: s.opts.Limits})
 }
 
 // launch plans and starts the rollout, and puts the operation on the status.
@@ -266,16 +218,14 @@ func (s *session) launch(ctx context.Context, op v1alpha1.Operation, desired *pi
 		return nil
 	}
 	op.Info = withOperationID(op.Info, id)
-	switches := manifest.ParseOptions(op.Sync.SyncOptions...)
-	driver := rollout.New(s.dest.Cluster, rollout.Options{Clock: s.opts.Clock, Events: s.opts.Events, Limits: s.opts.Limits})
 	run := &operationRun{
 		id: id, request: op, desired: desired, sources: operationSources(s.app, op), plan: comparison.Plan,
 		release: s.release(desired), only: options.Only != nil,
 	}
-	run.Run = driver.Start(s.life, rollout.Operation{
+	run.Run = s.driver().Start(s.life, rollout.Operation{
 		App: s.app.Namespace + "/" + s.app.Name, ID: id, Attempt: attempt, Plan: comparison.Plan,
-		State: s.st.memory, Store: recordStore{s.st.record}, Spec: run.release, Partial: options.Only != nil,
-		Write: writePolicy(op), Propagation: propagation(switches),
+		State: s.st.memory, Store: recordStore{s.st.record}, Spec: run.release, Partial: partial(op),
+		Write: writePolicy(op), Propagation: operationPropagation(op),
 	})
 	s.st.run = run
 	s.follow(run)
@@ -331,6 +281,10 @@ func (s *session) whileRunning(ctx context.Context) error {
 	run := s.st.run
 	if operationPhase(s.app) == v1alpha1.OperationTerminating {
 		run.Terminate("Operation terminated")
+	}
+	// A confirmation has whole seconds.
+	if state := s.app.Status.OperationState; state != nil && approvedSince(s.app, state.StartedAt.Truncate(time.Second)) {
+		run.Confirm()
 	}
 	dest, err := s.destinations.get(ctx, s.life, s.app.Spec.Destination)
 	if err != nil {

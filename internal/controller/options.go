@@ -91,10 +91,10 @@ func writePolicy(op v1alpha1.Operation) cluster.Policy {
 	return policy
 }
 
-// propagation is how prunes reach the objects below; foreground unless told
-// otherwise.
-func propagation(switches manifest.OptionSet) metav1.DeletionPropagation {
-	value, _ := switches.Value("PrunePropagationPolicy")
+// operationPropagation is how prunes reach the objects below; foreground unless
+// told otherwise.
+func operationPropagation(op v1alpha1.Operation) metav1.DeletionPropagation {
+	value, _ := manifest.ParseOptions(op.Sync.SyncOptions...).Value("PrunePropagationPolicy")
 	switch strings.ToLower(value) {
 	case "background":
 		return metav1.DeletePropagationBackground

@@ -185,6 +185,13 @@ func dryRunStoresNothing(p *place) {
 	if _, err := p.cluster.Apply(p.Context(), p.object("ConfigMap", "UPPER", ""), cluster.ApplyOptions{DryRun: true}); !cluster.IsRejected(err) {
 		p.Errorf("dry run of an invalid object: %v, want a rejection", err)
 	}
+	kept := p.apply(p.object("ConfigMap", "kept", ""))
+	if err := p.cluster.Delete(p.Context(), manifest.KeyOf(kept), cluster.DeleteOptions{DryRun: true}); err != nil {
+		p.Errorf("dry run of a deletion: %v", err)
+	}
+	if live := p.get("ConfigMap", "kept"); live == nil || live.GetResourceVersion() != kept.GetResourceVersion() {
+		p.Errorf("a dry run deleted the object: %v", live)
+	}
 }
 
 func changesAreTold(p *place) {

@@ -15,10 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/wavetrain/wavetrain/internal/cluster"
 	"github.com/wavetrain/wavetrain/internal/diag"
 	"github.com/wavetrain/wavetrain/internal/plan"
-	"github.com/wavetrain/wavetrain/internal/rollout/machine"
 )
 
 // maxNamed bounds how many objects a message names.
@@ -71,10 +69,10 @@ func (r *Run) rehearse(ctx context.Context) (*problem, error) {
 	slots := make(chan struct{}, r.driver.opts.Concurrency)
 	var wg sync.WaitGroup
 	for _, step := range r.index.steps {
-		try := r.trial(step)
-		if try == nil {
+		if !r.triable(step) {
 			continue
 		}
+		try := r.trial(step)
 		slots <- struct{}{}
 		wg.Go(func() {
 			defer func() { <-slots }()
@@ -144,55 +142,14 @@ func (r *Run) namespaces(ctx context.Context) (*problem, error) {
 	return nil, nil
 }
 
-// trial returns the dry run of a step as what it will be, nil if there is
-// nothing to try yet.
-func (r *Run) trial(step *plan.Step) func(context.Context) error {
-	if !r.triable(step) {
-		return nil
-	}
-	obj, key := step.Object.Unstructured, step.Key
-	key.Name = machine.HookName(r.op.ID, step)
-	live, exists := r.cluster.Get(key)
-	options := r.applyOptions(key, obj, live)
-	options.DryRun = true
-	return func(ctx context.Context) error {
-		anew := step.Action == plan.Hook
-		var err error
-		if !anew {
-			_, err = r.cluster.Apply(ctx, obj, options)
-			anew = exists && options.Force && cluster.IsImmutable(err) && cluster.Recreatable(key)
-		}
-		if anew {
-			_, err = r.cluster.Create(ctx, throwAway(obj, exists, key.Name), options)
-		}
-		if untriable(err) {
-			return nil
-		}
-		return err
-	}
-}
-
-// throwAway returns the object to try a creation with.
-func throwAway(obj *unstructured.Unstructured, exists bool, name string) *unstructured.Unstructured {
-	obj = obj.DeepCopy()
-	if exists {
-		name = name[:min(len(name), 63-len(dryRunSuffix))] + dryRunSuffix
-	}
-	obj.SetName(name)
-	obj.SetGenerateName("")
-	return obj
-}
-
-// triable reports whether the API server can judge a step before the steps that
-// precede it are done.
+// triable reports whether a step is to be tried before anything is written: it
+// changes something and the API server can judge it by now.
 func (r *Run) triable(step *plan.Step) bool {
-	switch {
-	case step.Object == nil, step.Action == plan.None, step.Action == plan.Prune, step.Action == plan.SkipPrune:
-		return false
-	case r.index.changes[step.Key.GroupKind()]:
+	switch step.Action {
+	case plan.None, plan.Prune, plan.SkipPrune:
 		return false
 	}
-	return step.Key.Kind != "Pod" || !r.admitsPod(step)
+	return step.Object != nil && r.premature(step) == ""
 }
 
 // admitsPod reports whether the plan brings the ServiceAccount or PriorityClass
