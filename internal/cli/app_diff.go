@@ -112,16 +112,12 @@ func diffApp(ctx context.Context, s Streams, k *kube, c client.Client, name, rev
 	if err != nil {
 		return nil, err
 	}
-	rewrites, err := readRewrites(ctx, c, k.namespace)
-	if err != nil {
-		return nil, err
-	}
 	mirrors, err := os.MkdirTemp("", "wavetrain-diff-")
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = os.RemoveAll(mirrors) }()
-	store, err := source.NewStore(source.Options{Dir: mirrors, Rewrites: rewrites, Env: s.gitEnv()})
+	store, err := source.NewStore(source.Options{Dir: mirrors, Env: s.gitEnv()})
 	if err != nil {
 		return nil, err
 	}

@@ -23,6 +23,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/wavetrain/wavetrain/api/crds"
+	"github.com/wavetrain/wavetrain/internal/controller"
 	"github.com/wavetrain/wavetrain/internal/manifest"
 )
 
@@ -95,22 +96,14 @@ func ensureNamespace(ctx context.Context, c client.Client, name string) error {
 	return applyTyped(ctx, c, ns)
 }
 
-// Labels and keys of the Secrets that say where a repository is really fetched
-// from.
-//
-//nolint:gosec // names of labels, no credentials
-const (
-	secretTypeLabel      = "argocd.argoproj.io/secret-type"
-	secretTypeRepository = "repository"
-	secretByUp           = "wavetrain.dev/served-by"
-	secretKeyURL         = "url"
-	secretKeyFetchURL    = "fetchURL"
-)
+// labelServedBy marks the Secrets of ours that say where a repository is really
+// fetched from.
+const labelServedBy = "wavetrain.dev/served-by"
 
 // publishRewrites writes a Secret per URL, so that other commands fetch where the
 // controller does. Those of an earlier run are replaced.
 func publishRewrites(ctx context.Context, c client.Client, namespace string, rewrites map[string]string) error {
-	err := c.DeleteAllOf(ctx, &corev1.Secret{}, client.InNamespace(namespace), client.MatchingLabels{secretByUp: "up"})
+	err := c.DeleteAllOf(ctx, &corev1.Secret{}, client.InNamespace(namespace), client.MatchingLabels{labelServedBy: "up"})
 	if err != nil {
 		return fmt.Errorf("delete Secrets of an earlier run: %w", err)
 	}
@@ -120,32 +113,15 @@ func publishRewrites(ctx context.Context, c client.Client, namespace string, rew
 			TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"},
 			ObjectMeta: metav1.ObjectMeta{
 				Namespace: namespace, Name: "repository-" + hex.EncodeToString(sum[:5]),
-				Labels: map[string]string{secretTypeLabel: secretTypeRepository, secretByUp: "up"},
+				Labels: map[string]string{controller.SecretTypeLabel: controller.SecretTypeRepository, labelServedBy: "up"},
 			},
-			Data: map[string][]byte{secretKeyURL: []byte(url), secretKeyFetchURL: []byte(fetch)},
+			Data: map[string][]byte{controller.SecretKeyURL: []byte(url), controller.SecretKeyFetchURL: []byte(fetch)},
 		}
 		if err := applyTyped(ctx, c, secret); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// readRewrites reads what publishRewrites has written.
-func readRewrites(ctx context.Context, c client.Client, namespace string) (map[string]string, error) {
-	var secrets corev1.SecretList
-	err := c.List(ctx, &secrets, client.InNamespace(namespace), client.MatchingLabels{secretTypeLabel: secretTypeRepository})
-	if err != nil {
-		return nil, fmt.Errorf("list repository Secrets: %w", err)
-	}
-	rewrites := map[string]string{}
-	for i := range secrets.Items {
-		data := secrets.Items[i].Data
-		if url, fetch := string(data[secretKeyURL]), string(data[secretKeyFetchURL]); url != "" && fetch != "" {
-			rewrites[url] = fetch
-		}
-	}
-	return rewrites, nil
 }
 
 // applyBootstrap applies objects in an order that works, Namespaces and

@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/wavetrain/wavetrain/api/v1alpha1"
+	"github.com/wavetrain/wavetrain/internal/controller"
 	"github.com/wavetrain/wavetrain/internal/manifest"
 )
 
@@ -79,7 +80,7 @@ metadata: {name: shop}
 	}
 }
 
-func TestRewritesAreReadAsTheyWereWritten(t *testing.T) {
+func TestRewritesReplaceThoseOfAnEarlierRun(t *testing.T) {
 	scheme, err := apiScheme()
 	if err != nil {
 		t.Fatal(err)
@@ -95,9 +96,13 @@ func TestRewritesAreReadAsTheyWereWritten(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	got, err := readRewrites(t.Context(), c, "argocd")
-	if err != nil {
+	var secrets corev1.SecretList
+	if err := c.List(t.Context(), &secrets, client.MatchingLabels{controller.SecretTypeLabel: controller.SecretTypeRepository}); err != nil {
 		t.Fatal(err)
+	}
+	got := map[string]string{}
+	for _, secret := range secrets.Items {
+		got[string(secret.Data[controller.SecretKeyURL])] = string(secret.Data[controller.SecretKeyFetchURL])
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

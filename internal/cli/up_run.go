@@ -279,7 +279,7 @@ func (u *up) prepare(ctx context.Context) error {
 
 func (u *up) startController(logger io.Writer) error {
 	store, err := source.NewStore(source.Options{
-		Dir: filepath.Join(u.work, "mirrors"), Rewrites: u.repo.rewrites(), Env: u.streams.gitEnv(),
+		Dir: filepath.Join(u.work, "mirrors"), Env: u.streams.gitEnv(),
 	})
 	if err != nil {
 		return err

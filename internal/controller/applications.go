@@ -33,6 +33,7 @@ import (
 type applications struct {
 	opts         Options
 	client       client.Client
+	repositories repositories
 	renderer     *pipeline.Renderer
 	comparer     *pipeline.Comparer
 	destinations *destinations
@@ -52,11 +53,13 @@ func newApplications(opts Options, c client.Client) *applications {
 	life, end := context.WithCancel(context.Background())
 	a := &applications{
 		opts: opts, client: c,
-		renderer: pipeline.NewRenderer(opts.Sources), comparer: pipeline.NewComparer(),
-		wakeups: newWakeups(), watchlist: newWatchlist(),
+		repositories: repositories{secrets: c, namespace: opts.Namespace},
+		comparer:     pipeline.NewComparer(),
+		wakeups:      newWakeups(), watchlist: newWatchlist(),
 		life: life, end: end,
 		states: map[types.NamespacedName]*appState{},
 	}
+	a.renderer = pipeline.NewRenderer(opts.Sources, a.repositories.find)
 	a.destinations = newDestinations(opts.Config, c, opts.Namespace, func(server string, change cluster.Change) {
 		a.wakeups.add(a.watchlist.concerned(server, change)...)
 	})

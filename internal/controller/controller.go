@@ -105,7 +105,7 @@ func New(opts Options) (*Controller, error) {
 	if err != nil {
 		return nil, err
 	}
-	onlyArgoSecrets, err := labels.NewRequirement(secretTypeLabel, selection.Exists, nil)
+	onlyArgoSecrets, err := labels.NewRequirement(SecretTypeLabel, selection.Exists, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -161,7 +161,11 @@ func (c *Controller) Run(ctx context.Context) error {
 // Refresh looks at once whether the repository has something new for the
 // Applications that use it: a webhook said so, or somebody committed.
 func (c *Controller) Refresh(ctx context.Context, repo string) error {
-	c.opts.Sources.Forget(repo)
+	known, err := c.apps.repositories.find(ctx, repo)
+	if err != nil {
+		return err
+	}
+	c.opts.Sources.Forget(known)
 	var list v1alpha1.ApplicationList
 	if err := c.manager.GetClient().List(ctx, &list); err != nil {
 		return fmt.Errorf("list Applications: %w", err)

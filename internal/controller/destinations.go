@@ -23,7 +23,7 @@ import (
 
 // Labels and values of Argo CD's Secrets.
 const (
-	secretTypeLabel   = "argocd.argoproj.io/secret-type" //nolint:gosec // a label, no secret
+	SecretTypeLabel   = "argocd.argoproj.io/secret-type" //nolint:gosec // a label, no secret
 	secretTypeCluster = "cluster"
 )
 
@@ -130,7 +130,7 @@ func (d *destinations) config(ctx context.Context, dest v1alpha1.ApplicationDest
 		return v1alpha1.InClusterServer, d.home, nil
 	}
 	var secrets corev1.SecretList
-	if err := d.secrets.List(ctx, &secrets, client.InNamespace(d.namespace), client.MatchingLabels{secretTypeLabel: secretTypeCluster}); err != nil {
+	if err := d.secrets.List(ctx, &secrets, client.InNamespace(d.namespace), client.MatchingLabels{SecretTypeLabel: secretTypeCluster}); err != nil {
 		return "", nil, fmt.Errorf("list cluster Secrets: %w", err)
 	}
 	var known []string
@@ -151,7 +151,7 @@ func (d *destinations) config(ctx context.Context, dest v1alpha1.ApplicationDest
 	if len(known) > 0 {
 		hint = "registered are " + strings.Join(known, ", ")
 	}
-	return "", nil, fmt.Errorf("%w: there is no cluster %q: %s; register it with a Secret labelled %s: %s", errNoCluster, dest.Server+dest.Name, hint, secretTypeLabel, secretTypeCluster)
+	return "", nil, fmt.Errorf("%w: there is no cluster %q: %s; register it with a Secret labelled %s: %s", errNoCluster, dest.Server+dest.Name, hint, SecretTypeLabel, secretTypeCluster)
 }
 
 // secretConfig reads the key "config" of a cluster Secret.

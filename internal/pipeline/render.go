@@ -57,6 +57,7 @@ type Desired struct {
 // result together with what was read for it.
 type Renderer struct {
 	store *source.Store
+	find  FindRepository
 
 	mu   sync.Mutex
 	last map[string]remembered
@@ -70,9 +71,16 @@ type remembered struct {
 	desired Desired
 }
 
-// NewRenderer makes a Renderer that reads from store.
-func NewRenderer(store *source.Store) *Renderer {
-	return &Renderer{store: store, last: map[string]remembered{}}
+// FindRepository returns what is known about the repository of a URL.
+type FindRepository func(ctx context.Context, url string) (source.Repository, error)
+
+// NewRenderer makes a Renderer that reads from store. Without find every
+// repository is fetched from the URL that Applications name.
+func NewRenderer(store *source.Store, find FindRepository) *Renderer {
+	if find == nil {
+		find = func(_ context.Context, url string) (source.Repository, error) { return source.Repository{URL: url}, nil }
+	}
+	return &Renderer{store: store, find: find, last: map[string]remembered{}}
 }
 
 // Forget drops what is remembered of an application.
@@ -89,7 +97,11 @@ func (r *Renderer) Resolve(ctx context.Context, sources []v1alpha1.ApplicationSo
 		if src.Chart != "" {
 			return nil, fmt.Errorf("source %d: chart %q of %s: charts from Helm repositories are not supported yet, keep the chart in Git and use path", i+1, src.Chart, src.RepoURL)
 		}
-		commit, err := r.store.Resolve(ctx, src.RepoURL, src.TargetRevision)
+		repo, err := r.find(ctx, src.RepoURL)
+		if err != nil {
+			return nil, err
+		}
+		commit, err := r.store.Resolve(ctx, repo, src.TargetRevision)
 		if err != nil {
 			return nil, err
 		}
@@ -110,7 +122,11 @@ func (r *Renderer) Render(ctx context.Context, req Request, revisions []string) 
 		}
 	}()
 	for i, src := range req.Sources {
-		if snapshots[i], err = r.store.Snapshot(ctx, src.RepoURL, revisions[i]); err != nil {
+		repo, err := r.find(ctx, src.RepoURL)
+		if err != nil {
+			return nil, err
+		}
+		if snapshots[i], err = r.store.Snapshot(ctx, repo, revisions[i]); err != nil {
 			return nil, err
 		}
 	}

@@ -22,7 +22,7 @@ func newRenderer(t *testing.T) *pipeline.Renderer {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return pipeline.NewRenderer(store)
+	return pipeline.NewRenderer(store, nil)
 }
 
 func render(t *testing.T, r *pipeline.Renderer, req pipeline.Request) *pipeline.Desired {

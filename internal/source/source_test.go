@@ -31,9 +31,9 @@ func newStore(t *testing.T, opts source.Options) *source.Store {
 	return store
 }
 
-func snapshot(t *testing.T, store *source.Store, repo, commit string) *source.Snapshot {
+func snapshot(t *testing.T, store *source.Store, url, commit string) *source.Snapshot {
 	t.Helper()
-	snap, err := store.Snapshot(t.Context(), repo, commit)
+	snap, err := store.Snapshot(t.Context(), source.Repository{URL: url}, commit)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,7 +68,7 @@ func TestResolve(t *testing.T) {
 		"abbreviated": {"seven digits are enough", first[:7], first},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := store.Resolve(t.Context(), bare, c.revision)
+			got, err := store.Resolve(t.Context(), source.Repository{URL: bare}, c.revision)
 			if err != nil || got != c.want {
 				t.Errorf("%s: Resolve(%q) = %q, %v; want %q", c.reason, c.revision, got, err, c.want)
 			}
@@ -76,7 +76,7 @@ func TestResolve(t *testing.T) {
 	}
 	for name, revision := range map[string]string{"unknown branch": "nope", "no tag matches": "9.x", "unknown commit": "abcdef1"} {
 		t.Run(name, func(t *testing.T) {
-			_, err := store.Resolve(t.Context(), bare, revision)
+			_, err := store.Resolve(t.Context(), source.Repository{URL: bare}, revision)
 			if !errors.Is(err, source.ErrNoRevision) || !strings.Contains(err.Error(), revision) || !strings.Contains(err.Error(), bare) {
 				t.Errorf("Resolve(%q) = %v; want ErrNoRevision naming revision and repository", revision, err)
 			}
@@ -88,7 +88,7 @@ func TestSnapshotIsAFileSystem(t *testing.T) {
 	files := map[string]string{"README": "top", "a/b/c.yaml": "deep", "a/empty": "", "link": "-> a/b"}
 	repo := gittest.New(t, files)
 	store := newStore(t, source.Options{})
-	commit, err := store.Resolve(t.Context(), repo.URL, "main")
+	commit, err := store.Resolve(t.Context(), source.Repository{URL: repo.URL}, "main")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -150,14 +150,14 @@ func TestReadsAreWhatAResultDependsOn(t *testing.T) {
 func TestRepositoryThatVanishes(t *testing.T) {
 	repo := gittest.New(t, map[string]string{"x": "1"})
 	store := newStore(t, source.Options{})
-	commit, err := store.Resolve(t.Context(), repo.URL, "main")
+	commit, err := store.Resolve(t.Context(), source.Repository{URL: repo.URL}, "main")
 	if err != nil {
 		t.Fatal(err)
 	}
 	snapshot(t, store, repo.URL, commit)
 	repo.Vanish()
 
-	_, err = store.Resolve(t.Context(), repo.URL, "main")
+	_, err = store.Resolve(t.Context(), source.Repository{URL: repo.URL}, "main")
 	var failed *source.Error
 	if !errors.As(err, &failed) || failed.URL != repo.URL {
 		t.Errorf("Resolve = %v; want an Error naming %s", err, repo.URL)
@@ -168,19 +168,41 @@ func TestRepositoryThatVanishes(t *testing.T) {
 	}
 }
 
-func TestRewritesAndLocalPaths(t *testing.T) {
-	repo := gittest.New(t, map[string]string{"x": "1"})
-	const public = "https://git.example.test/acme/deploy"
-	store := newStore(t, source.Options{Rewrites: map[string]string{public: repo.URL}})
-	for _, spelling := range []string{public, public + ".git", public + "/"} {
-		if _, err := store.Resolve(t.Context(), spelling, "main"); err != nil {
-			t.Errorf("%s is not rewritten: %v", spelling, err)
+func TestSameRepository(t *testing.T) {
+	const url = "https://git.example.test/acme/deploy"
+	for _, other := range []string{url, url + ".git", url + "/"} {
+		if !source.SameRepository(url, other) {
+			t.Errorf("%s is another repository than %s", other, url)
 		}
 	}
-	if _, err := store.Resolve(t.Context(), repo.Dir, "main"); err == nil {
+	if source.SameRepository(url, url+"2") {
+		t.Error("two repositories are taken for one")
+	}
+}
+
+func TestMirrorsLocalPathsAndPasswords(t *testing.T) {
+	repo := gittest.New(t, map[string]string{"x": "1"})
+	const public = "https://git.example.test/acme/deploy"
+	store := newStore(t, source.Options{})
+	mirrored := source.Repository{URL: public, FetchURL: repo.URL}
+	commit, err := store.Resolve(t.Context(), mirrored, "main")
+	if err != nil {
+		t.Fatalf("the mirror is not used: %v", err)
+	}
+	snap, err := store.Snapshot(t.Context(), mirrored, commit)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := snap.Close(); err != nil {
+		t.Error(err)
+	}
+	if _, err := store.Resolve(t.Context(), mirrored, "nope"); err == nil || !strings.Contains(err.Error(), public) {
+		t.Errorf("error %v does not show the URL that Applications name", err)
+	}
+	if _, err := store.Resolve(t.Context(), source.Repository{URL: repo.Dir}, "main"); err == nil {
 		t.Error("a local path is fetched although AllowFile is off")
 	}
-	_, err := store.Resolve(t.Context(), "http://user:secret@127.0.0.1:1/x.git", "main")
+	_, err = store.Resolve(t.Context(), source.Repository{URL: "http://user:secret@127.0.0.1:1/x.git"}, "main")
 	if err == nil || strings.Contains(err.Error(), "secret") {
 		t.Errorf("error %v; want one without the password", err)
 	}

@@ -18,14 +18,26 @@ import (
 	"k8s.io/utils/clock"
 )
 
+// Repository is where commits come from.
+type Repository struct {
+	// URL is the address that Applications name and that errors show.
+	URL string
+	// FetchURL is where it is really fetched from: a mirror, or the server that
+	// `wavetrain up` puts in its place. Empty means URL.
+	FetchURL string
+}
+
+func (r Repository) fetchURL() string {
+	if r.FetchURL != "" {
+		return r.FetchURL
+	}
+	return r.URL
+}
+
 // Options of a Store.
 type Options struct {
 	// Dir holds the mirrors. Required.
 	Dir string
-	// Rewrites maps repository URLs to the URLs that are really fetched, as
-	// git's url.<base>.insteadOf does for whole URLs. `wavetrain up` serves a
-	// directory in place of its repository this way.
-	Rewrites map[string]string
 	// Env is the environment of git processes: PATH, and what ssh and proxies
 	// need. Nothing else is inherited.
 	Env []string
@@ -44,12 +56,11 @@ type Options struct {
 
 // Store keeps one bare mirror per repository.
 type Store struct {
-	opts     Options
-	git      git
-	rewrites map[string]string
+	opts Options
+	git  git
 
 	mu      sync.Mutex
-	mirrors map[string]*mirror
+	mirrors map[Repository]*mirror
 }
 
 // NewStore makes a Store. The directory is created when it is missing; a
@@ -67,17 +78,13 @@ func NewStore(opts Options) (*Store, error) {
 	if err := os.MkdirAll(opts.Dir, 0o700); err != nil {
 		return nil, fmt.Errorf("make directory of repository mirrors: %w", err)
 	}
-	rewrites := make(map[string]string, len(opts.Rewrites))
-	for from, to := range opts.Rewrites {
-		rewrites[normaliseURL(from)] = to
-	}
-	return &Store{opts: opts, git: newGit(opts), rewrites: rewrites, mirrors: map[string]*mirror{}}, nil
+	return &Store{opts: opts, git: newGit(opts), mirrors: map[Repository]*mirror{}}, nil
 }
 
 // Resolve returns the commit id that revision names in the repository now. An
 // empty revision is HEAD; see Refs.Resolve for the rules. A full commit id is
 // returned as it is, without asking the repository.
-func (s *Store) Resolve(ctx context.Context, repo, revision string) (string, error) {
+func (s *Store) Resolve(ctx context.Context, repo Repository, revision string) (string, error) {
 	if isFullCommit(revision) {
 		return revision, nil
 	}
@@ -100,7 +107,7 @@ func (s *Store) Resolve(ctx context.Context, repo, revision string) (string, err
 
 // Forget drops what is remembered about the repository's refs, so that the next
 // Resolve asks again (a webhook or a refresh said something changed).
-func (s *Store) Forget(repo string) {
+func (s *Store) Forget(repo Repository) {
 	m := s.mirror(repo)
 	m.refsMu.Lock()
 	defer m.refsMu.Unlock()
@@ -109,7 +116,7 @@ func (s *Store) Forget(repo string) {
 
 // Snapshot opens the tree of a commit, fetching it first when the mirror does
 // not hold it. Close it after use.
-func (s *Store) Snapshot(ctx context.Context, repo, commit string) (*Snapshot, error) {
+func (s *Store) Snapshot(ctx context.Context, repo Repository, commit string) (*Snapshot, error) {
 	m := s.mirror(repo)
 	if err := m.ensure(ctx, commit); err != nil {
 		return nil, err
@@ -117,20 +124,16 @@ func (s *Store) Snapshot(ctx context.Context, repo, commit string) (*Snapshot, e
 	return openSnapshot(s.git, m.dir, m.display, commit)
 }
 
-func (s *Store) mirror(repo string) *mirror {
+func (s *Store) mirror(repo Repository) *mirror {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if m, ok := s.mirrors[repo]; ok {
 		return m
 	}
-	fetchURL := repo
-	if to, ok := s.rewrites[normaliseURL(repo)]; ok {
-		fetchURL = to
-	}
-	sum := sha256.Sum256([]byte(fetchURL))
+	sum := sha256.Sum256([]byte(repo.fetchURL()))
 	m := &mirror{
-		url:     fetchURL,
-		display: withoutCredentials(repo),
+		url:     repo.fetchURL(),
+		display: withoutCredentials(repo.URL),
 		dir:     filepath.Join(s.opts.Dir, hex.EncodeToString(sum[:8])+".git"),
 		git:     s.git,
 		timeout: s.opts.Timeout,
@@ -141,8 +144,10 @@ func (s *Store) mirror(repo string) *mirror {
 	return m
 }
 
-// normaliseURL drops what two spellings of one repository differ in: a
-// trailing slash and the suffix ".git".
+// SameRepository tells whether two URLs are spellings of one: with or without a
+// trailing slash or the suffix ".git".
+func SameRepository(a, b string) bool { return normaliseURL(a) == normaliseURL(b) }
+
 func normaliseURL(raw string) string {
 	return strings.TrimSuffix(strings.TrimSuffix(raw, "/"), ".git")
 }
