@@ -33,7 +33,7 @@ func layers() [][]string {
 		{"internal/pipeline", "internal/rollout"},
 		{"internal/controller", "internal/server"},
 		{"internal/cli"},
-		{"cmd/wavetrain"},
+		{"cmd/wavetrain", "conformance"},
 	}
 }
 
