@@ -15,6 +15,9 @@ PROGRESS  := awk '{ n++; if (n % 100 == 0) { printf "  %d packages compiled\n", 
 # Further flags of `wavetrain up` for the demo.
 DEMO_FLAGS ?=
 
+# Rooms in which things happen at once.
+CONCURRENT := $(addsuffix /...,$(addprefix ./internal/,cluster controller gitserver pipeline release rollout sandbox source timeline cli/live))
+
 ##@ Use
 
 .PHONY: demo
@@ -45,7 +48,7 @@ test: bin/wavetrain-sandbox ## Run all tests; engine tests run against the embed
 
 .PHONY: race
 race: bin/wavetrain-sandbox ## Run the tests of everything that runs at once under the race detector
-	$(TOOL) gotestsum --format pkgname -- -race ./internal/...
+	$(TOOL) gotestsum --format pkgname --hide-summary=skipped -- -race $(CONCURRENT)
 
 .PHONY: check
 check: ## Format, vet, lint and architecture
@@ -53,6 +56,7 @@ check: ## Format, vet, lint and architecture
 	$(GO) vet ./...
 	cd sandbox && $(GO) vet ./...
 	$(TOOL) golangci-lint run ./...
+	cd sandbox && $(TOOL) golangci-lint run -c ../.golangci.yml ./...
 	$(GO) test ./internal/archtest
 
 .PHONY: bench

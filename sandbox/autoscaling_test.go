@@ -20,6 +20,7 @@ import (
 // testAutoscaling goes the whole way: a rule sets the usage of Pods, the metrics API serves it through the aggregator,
 // and upstream's autoscaler computes the count from it, up and down again.
 func testAutoscaling(t *testing.T, p *process) {
+	t.Helper()
 	client := p.client(t)
 	namespace := newNamespace(t, client)
 	labels := map[string]string{"app": "web"}

@@ -43,6 +43,7 @@ func TestControlPlane(t *testing.T) {
 // testLimits holds the sandbox to what is promised of it on a machine with two cores: ready within 8 s. Tests may run
 // on a machine that is busy with others, so it looks at the processor time, which does not depend on them.
 func testLimits(t *testing.T, p *process) {
+	t.Helper()
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.PID))
 	if err != nil {
 		t.Fatal(err)
@@ -79,6 +80,7 @@ func testLimits(t *testing.T, p *process) {
 }
 
 func testVersion(t *testing.T, p *process) {
+	t.Helper()
 	version, err := p.client(t).Discovery().ServerVersion()
 	if err != nil {
 		t.Fatal(err)
@@ -93,6 +95,7 @@ func testVersion(t *testing.T, p *process) {
 
 // testAuthorization acts as a service account, which may do nothing until it is allowed to.
 func testAuthorization(t *testing.T, p *process) {
+	t.Helper()
 	admin := p.client(t)
 	token, err := admin.CoreV1().ServiceAccounts("default").CreateToken(t.Context(), "default", &authenticationv1.TokenRequest{}, metav1.CreateOptions{})
 	if err != nil {
@@ -114,6 +117,7 @@ func testAuthorization(t *testing.T, p *process) {
 
 // testControllers sees that upstream's controllers do their part for what an application consists of.
 func testControllers(t *testing.T, p *process) {
+	t.Helper()
 	client := p.client(t)
 	namespace := newNamespace(t, client)
 	apps, batch := client.AppsV1(), client.BatchV1()
@@ -164,6 +168,7 @@ func testControllers(t *testing.T, p *process) {
 }
 
 func testMetricsAPI(t *testing.T, p *process) {
+	t.Helper()
 	list, err := p.client(t).Discovery().ServerResourcesForGroupVersion("metrics.k8s.io/v1beta1")
 	if err != nil {
 		t.Fatalf("the metrics API is not served through the aggregator: %v", err)
@@ -174,6 +179,7 @@ func testMetricsAPI(t *testing.T, p *process) {
 }
 
 func testNamespaceDeletion(t *testing.T, p *process) {
+	t.Helper()
 	client := p.client(t)
 	namespace := newNamespace(t, client)
 	if err := client.CoreV1().Namespaces().Delete(t.Context(), namespace, metav1.DeleteOptions{}); err != nil {
@@ -187,6 +193,7 @@ func testNamespaceDeletion(t *testing.T, p *process) {
 
 // testAuditLog sees that the log tells who wrote what and when, and nothing of the content.
 func testAuditLog(t *testing.T, p *process, file string) {
+	t.Helper()
 	const name, content = "audited", "not-for-the-log"
 	_, err := p.client(t).CoreV1().ConfigMaps("default").Create(t.Context(), &corev1.ConfigMap{
 		ObjectMeta: metav1.ObjectMeta{Name: name}, Data: map[string]string{"key": content},

@@ -220,6 +220,7 @@ func TestSurvivesKill(t *testing.T) {
 
 // testSideBySide starts a second control plane beside the one that runs.
 func testSideBySide(t *testing.T, one *process) {
+	t.Helper()
 	two := start(t)
 	if one.Server == two.Server || one.DataDir == two.DataDir {
 		t.Fatalf("two control planes share %s or %s", one.Server, one.DataDir)
