@@ -24,7 +24,8 @@ func newAppCmd(s Streams) *cobra.Command {
 		Args:    cobra.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newAppListCmd(s), newAppGetCmd(s), newAppSyncCmd(s), newAppWaitCmd(s), newAppDiffCmd(s), newAppRecordCmd(s), newAppTerminateCmd(s))
+	cmd.AddCommand(newAppListCmd(s), newAppGetCmd(s), newAppSyncCmd(s), newAppWaitCmd(s), newAppDiffCmd(s), newAppRecordCmd(s),
+		newAppTerminateCmd(s), newAppConfirmCmd(s))
 	return cmd
 }
 

@@ -28,6 +28,8 @@ type syncFlags struct {
 	strategy  string
 	resources []string
 	options   []string
+	local     string
+	force     bool
 	timeout   duration
 }
 
@@ -39,6 +41,8 @@ func (f *syncFlags) add(flags *pflag.FlagSet) {
 	flags.StringVar(&f.strategy, "strategy", "hook", "hook runs hooks, apply leaves them out")
 	flags.StringArrayVar(&f.resources, "resource", nil, "only this object, as GROUP:KIND:NAME or GROUP:KIND:NAMESPACE/NAME; may be repeated")
 	flags.StringArrayVar(&f.options, "sync-option", nil, "sync option, for example Replace=true; may be repeated")
+	flags.BoolVar(&f.force, "force", false, "delete and create anew what cannot be changed in place")
+	flags.StringVar(&f.local, "local", "", "sync the manifests of this directory instead of the source; the Application's automation must be off, or --dry-run given")
 	f.timeout = duration{10 * time.Minute}
 	flags.Var(&f.timeout, "timeout", "how long to wait for the sync (a duration, or seconds); 0 waits for ever")
 }
@@ -54,7 +58,8 @@ func newAppSyncCmd(s Streams) *cobra.Command {
 Exit codes: 0 the sync succeeded, 1 it failed, 2 wrong usage, 4 it still ran when the time was up.`,
 		Example: `  wavetrain app sync frontend
   wavetrain app sync frontend --prune --revision v1.4.0
-  wavetrain app sync frontend --resource apps:Deployment:frontend`,
+  wavetrain app sync frontend --resource apps:Deployment:frontend
+  wavetrain app sync frontend --local ./charts/frontend --dry-run`,
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: completeApps(k),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -63,7 +68,7 @@ Exit codes: 0 the sync succeeded, 1 it failed, 2 wrong usage, 4 it still ran whe
 				return err
 			}
 			name := types.NamespacedName{Namespace: k.namespace, Name: args[0]}
-			requested, err := requestSync(cmd.Context(), c, name, &f)
+			requested, err := requestSync(cmd.Context(), k, c, name, &f)
 			if err != nil {
 				return err
 			}
@@ -72,9 +77,15 @@ Exit codes: 0 the sync succeeded, 1 it failed, 2 wrong usage, 4 it still ran whe
 				return nil
 			}
 			w := waiter{client: c, streams: s, timeout: f.timeout.Duration}
-			return w.wait(cmd.Context(), []types.NamespacedName{name}, func(app *v1alpha1.Application) verdict {
+			err = w.wait(cmd.Context(), []types.NamespacedName{name}, func(app *v1alpha1.Application) verdict {
 				return operationVerdict(app, requested)
 			})
+			if f.dryRun {
+				if printErr := printResults(cmd.Context(), s, c, name); err == nil {
+					err = printErr
+				}
+			}
+			return err
 		},
 	}
 	k.addFlags(cmd.Flags())
@@ -84,7 +95,7 @@ Exit codes: 0 the sync succeeded, 1 it failed, 2 wrong usage, 4 it still ran whe
 
 // requestSync puts the operation on the Application and returns when the
 // previous one began, to tell the new one from it.
-func requestSync(ctx context.Context, c client.Client, name types.NamespacedName, f *syncFlags) (time.Time, error) {
+func requestSync(ctx context.Context, k *kube, c client.Client, name types.NamespacedName, f *syncFlags) (time.Time, error) {
 	app, err := getApp(ctx, c, name)
 	if err != nil {
 		return time.Time{}, err
@@ -96,6 +107,15 @@ func requestSync(ctx context.Context, c client.Client, name types.NamespacedName
 	if err != nil {
 		return time.Time{}, err
 	}
+	if f.local != "" {
+		cfg, err := k.restConfig()
+		if err != nil {
+			return time.Time{}, err
+		}
+		if sync.Manifests, err = localManifests(ctx, cfg, app, f.local); err != nil {
+			return time.Time{}, err
+		}
+	}
 	var before time.Time
 	if app.Status.OperationState != nil {
 		before = app.Status.OperationState.StartedAt.Time
@@ -103,11 +123,25 @@ func requestSync(ctx context.Context, c client.Client, name types.NamespacedName
 	app.Operation = &v1alpha1.Operation{Sync: sync, InitiatedBy: v1alpha1.OperationInitiator{Username: "wavetrain-cli"}}
 	if err := c.Update(ctx, app); err != nil {
 		if apierrors.IsConflict(err) {
-			return requestSync(ctx, c, name, f)
+			return requestSync(ctx, k, c, name, f)
 		}
 		return time.Time{}, fmt.Errorf("request sync of application %q: %w", name.Name, err)
 	}
 	return before, nil
+}
+
+// printResults prints what became of each object of the last operation.
+func printResults(ctx context.Context, s Streams, c client.Client, name types.NamespacedName) error {
+	app, err := getApp(ctx, c, name)
+	if err != nil {
+		return err
+	}
+	if state := app.Status.OperationState; state != nil && state.SyncResult != nil {
+		for _, r := range state.SyncResult.Resources {
+			fmt.Fprintf(s.Out, "%s %s/%s: %s\n", r.Status, r.Kind, r.Name, r.Message)
+		}
+	}
+	return nil
 }
 
 func (f *syncFlags) operation(app *v1alpha1.Application) (*v1alpha1.SyncOperation, error) {
@@ -117,10 +151,16 @@ func (f *syncFlags) operation(app *v1alpha1.Application) (*v1alpha1.SyncOperatio
 	}
 	switch f.strategy {
 	case "hook":
+		if f.force {
+			sync.SyncStrategy = &v1alpha1.SyncStrategy{Hook: &v1alpha1.SyncStrategyHook{SyncStrategyApply: v1alpha1.SyncStrategyApply{Force: true}}}
+		}
 	case "apply":
-		sync.SyncStrategy = &v1alpha1.SyncStrategy{Apply: &v1alpha1.SyncStrategyApply{}}
+		sync.SyncStrategy = &v1alpha1.SyncStrategy{Apply: &v1alpha1.SyncStrategyApply{Force: f.force}}
 	default:
 		return nil, usageError("--strategy %q is not known: use hook or apply", f.strategy)
+	}
+	if f.local != "" && f.revision != "" {
+		return nil, usageError("--local and --revision exclude each other: a directory has no revision")
 	}
 	for _, text := range f.resources {
 		parts := strings.SplitN(text, ":", 3)
