@@ -117,12 +117,18 @@ func confirmation(app *v1alpha1.Application, left []*unstructured.Unstructured) 
 		return ""
 	}
 	asked := app.DeletionTimestamp.Time
-	approved, err := time.Parse(time.RFC3339, app.Annotations[v1alpha1.AnnotationDeletionApproved])
-	if err == nil && !approved.Before(asked) {
+	if approvedSince(app, asked) {
 		return ""
 	}
 	return fmt.Sprintf("nothing is deleted before somebody confirms the deletion of %s: set the annotation %s to a time not before %s",
 		bounded(names), v1alpha1.AnnotationDeletionApproved, asked.UTC().Format(time.RFC3339))
+}
+
+// approvedSince tells whether somebody has confirmed deletions at that time or
+// later.
+func approvedSince(app *v1alpha1.Application, asked time.Time) bool {
+	approved, err := time.Parse(time.RFC3339, app.Annotations[v1alpha1.AnnotationDeletionApproved])
+	return err == nil && !approved.Before(asked)
 }
 
 // highestWave returns the objects of the highest wave.
