@@ -74,6 +74,7 @@ func (a *applications) setUp(mgr manager.Manager) error {
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("application").
 		For(&v1alpha1.Application{}, builder.WithPredicates(predicate.Funcs{UpdateFunc: asksForWork})).
+		Watches(&v1alpha1.AppProject{}, handler.EnqueueRequestsFromMapFunc(a.ofProject), builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		WatchesRawSource(ctrlsource.Channel(a.wakeups.out, &handler.EnqueueRequestForObject{})).
 		WithLogConstructor(func(*reconcile.Request) logr.Logger { return a.opts.Log }).
 		WithOptions(ctrlcontroller.Options{MaxConcurrentReconciles: a.opts.Workers, SkipNameValidation: &skip}).

@@ -127,6 +127,10 @@ func decideHeal(in automation, now time.Time) decision {
 	if in.Namespace != "" {
 		only = append(only, manifest.Key{Kind: "Namespace", Name: in.Namespace})
 	}
+	if len(only) == 0 {
+		// All that is out of sync may not be touched.
+		return decision{}
+	}
 	return decision{Start: true, Only: only}
 }
 

@@ -60,6 +60,9 @@ func (s *session) noteCauses(ctx context.Context) error {
 	for _, key := range last.Outcome.Causes {
 		last.Seen[key.String()] = s.fingerprint(key)
 	}
+	if s.comparison != nil && len(forbidden(s.comparison.Plan)) > 0 {
+		last.Seen[seenProject] = s.projectVersion()
+	}
 	return recordStore{s.st.record}.Save(ctx, s.st.memory)
 }
 
@@ -71,7 +74,8 @@ func (s *session) causeChanged(causes []manifest.Key, seen map[string]string) bo
 			return true
 		}
 	}
-	return false
+	before, ok := seen[seenProject]
+	return ok && before != s.projectVersion()
 }
 
 func nameOf(obj interface {

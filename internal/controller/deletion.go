@@ -54,6 +54,9 @@ func (s *session) finalize(ctx context.Context) error {
 // dismantle works at the first stage that is not done. A stage that is done loses
 // its finalizer; the write of that brings the next look.
 func (s *session) dismantle(ctx context.Context) error {
+	if err := s.loadProject(ctx); err != nil {
+		return err
+	}
 	if over, err := s.endSync(ctx); err != nil || !over {
 		return err
 	}

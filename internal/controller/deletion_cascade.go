@@ -71,7 +71,7 @@ func (s *session) deletable(ctx context.Context) ([]*unstructured.Unstructured, 
 	var list []*unstructured.Unstructured
 	var keys []manifest.Key
 	for _, obj := range all {
-		if !stays(s.app, obj) {
+		if !stays(s.app, obj) && s.forbids(manifest.KeyOf(obj)) == "" {
 			list = append(list, obj)
 			keys = append(keys, manifest.KeyOf(obj))
 		}

@@ -65,10 +65,12 @@ func (s *session) deletionPlan(ctx context.Context, phase manifest.Phase) (*plan
 	if err != nil {
 		return nil, fmt.Errorf("%s hooks cannot be rendered: %w", phase, err)
 	}
-	return planOfPhase(plan.Build(plan.Input{
+	p := planOfPhase(plan.Build(plan.Input{
 		App: s.instance, Namespace: s.app.Spec.Destination.Namespace, Server: s.dest.Server,
 		Objects: desired.Objects, Scope: s.dest.Scope, Options: s.operationOptions(s.plainOperation()),
-	}), phase), nil
+	}), phase)
+	s.refuseForbidden(p)
+	return p, nil
 }
 
 // planOfPhase makes a plan of its own from the hooks of a deletion phase. Its

@@ -48,8 +48,9 @@ type destinations struct {
 // destination is one open cluster.
 type destination struct {
 	*cluster.Cluster
-	// Server is the address that Applications give.
-	Server string
+	// Server is the address that Applications give, Name the name under which it
+	// is registered.
+	Server, Name string
 
 	fingerprint string
 	stop        context.CancelFunc
@@ -87,7 +88,7 @@ func newDestinations(home *rest.Config, secrets client.Reader, namespace string,
 // long the cluster stays open. The error says which clusters there are when none
 // matches.
 func (d *destinations) get(ctx, life context.Context, dest v1alpha1.ApplicationDestination) (*destination, error) {
-	server, cfg, err := d.config(ctx, dest)
+	server, name, cfg, err := d.config(ctx, dest)
 	if err != nil {
 		return nil, err
 	}
@@ -95,7 +96,7 @@ func (d *destinations) get(ctx, life context.Context, dest v1alpha1.ApplicationD
 	defer d.mu.Unlock()
 	fingerprint := cfg.Host + "\x00" + cfg.BearerToken + "\x00" + string(cfg.CAData) + "\x00" + string(cfg.CertData)
 	if known, ok := d.open[server]; ok {
-		if known.fingerprint == fingerprint {
+		if known.fingerprint == fingerprint && known.Name == name {
 			return known, nil
 		}
 		// The Secret has changed: what is open uses outdated credentials.
@@ -106,7 +107,7 @@ func (d *destinations) get(ctx, life context.Context, dest v1alpha1.ApplicationD
 		return nil, fmt.Errorf("open cluster %s: %w", server, err)
 	}
 	runCtx, stop := context.WithCancel(life)
-	opened := &destination{Cluster: c, Server: server, fingerprint: fingerprint, stop: stop}
+	opened := &destination{Cluster: c, Server: server, Name: name, fingerprint: fingerprint, stop: stop}
 	c.Subscribe(func(change cluster.Change) { d.changed(server, change) })
 	go func() {
 		// Start ends with its context; what goes wrong meanwhile shows in every
@@ -117,21 +118,21 @@ func (d *destinations) get(ctx, life context.Context, dest v1alpha1.ApplicationD
 	return opened, nil
 }
 
-// config finds the connection for dest.
-func (d *destinations) config(ctx context.Context, dest v1alpha1.ApplicationDestination) (string, *rest.Config, error) {
+// config finds the address, the name and the connection for dest.
+func (d *destinations) config(ctx context.Context, dest v1alpha1.ApplicationDestination) (server, name string, cfg *rest.Config, err error) {
 	switch {
 	case dest.Server != "" && dest.Name != "":
-		return "", nil, fmt.Errorf("%w has both server %q and name %q: give one of them", errNoCluster, dest.Server, dest.Name)
+		return "", "", nil, fmt.Errorf("%w has both server %q and name %q: give one of them", errNoCluster, dest.Server, dest.Name)
 	case dest.Server == "" && dest.Name == "":
-		return "", nil, fmt.Errorf("%w has neither server nor name: give one of them, for example server: %s", errNoCluster, v1alpha1.InClusterServer)
+		return "", "", nil, fmt.Errorf("%w has neither server nor name: give one of them, for example server: %s", errNoCluster, v1alpha1.InClusterServer)
 	}
-	server := strings.TrimSuffix(dest.Server, "/")
+	server = strings.TrimSuffix(dest.Server, "/")
 	if server == v1alpha1.InClusterServer || dest.Name == v1alpha1.InClusterName {
-		return v1alpha1.InClusterServer, d.home, nil
+		return v1alpha1.InClusterServer, v1alpha1.InClusterName, d.home, nil
 	}
 	var secrets corev1.SecretList
 	if err := d.secrets.List(ctx, &secrets, client.InNamespace(d.namespace), client.MatchingLabels{SecretTypeLabel: secretTypeCluster}); err != nil {
-		return "", nil, fmt.Errorf("list cluster Secrets: %w", err)
+		return "", "", nil, fmt.Errorf("list cluster Secrets: %w", err)
 	}
 	var known []string
 	for i := range secrets.Items {
@@ -140,9 +141,9 @@ func (d *destinations) config(ctx context.Context, dest v1alpha1.ApplicationDest
 		if (dest.Name != "" && dest.Name == name) || (server != "" && server == address) {
 			cfg, err := secretConfig(address, data["config"])
 			if err != nil {
-				return "", nil, fmt.Errorf("cluster Secret %s/%s: %w", d.namespace, secrets.Items[i].Name, err)
+				return "", "", nil, fmt.Errorf("cluster Secret %s/%s: %w", d.namespace, secrets.Items[i].Name, err)
 			}
-			return address, cfg, nil
+			return address, name, cfg, nil
 		}
 		known = append(known, name+" ("+address+")")
 	}
@@ -151,7 +152,7 @@ func (d *destinations) config(ctx context.Context, dest v1alpha1.ApplicationDest
 	if len(known) > 0 {
 		hint = "registered are " + strings.Join(known, ", ")
 	}
-	return "", nil, fmt.Errorf("%w: there is no cluster %q: %s; register it with a Secret labelled %s: %s", errNoCluster, dest.Server+dest.Name, hint, SecretTypeLabel, secretTypeCluster)
+	return "", "", nil, fmt.Errorf("%w: there is no cluster %q: %s; register it with a Secret labelled %s: %s", errNoCluster, dest.Server+dest.Name, hint, SecretTypeLabel, secretTypeCluster)
 }
 
 // secretConfig reads the key "config" of a cluster Secret.

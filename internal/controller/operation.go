@@ -57,7 +57,7 @@ func (r *operationRun) ended() bool {
 // restart interrupted, begin what a person or the policy asks for.
 func (s *session) advance(ctx context.Context) error {
 	if s.st.run != nil {
-		if err := s.collect(ctx); err != nil || s.st.run != nil {
+		if err := s.collect(ctx); err != nil || s.st.run != nil || s.st.record == nil {
 			return err
 		}
 	}
@@ -150,7 +150,7 @@ func (s *session) conclude(ctx context.Context, state *v1alpha1.OperationState) 
 // can no longer be made, it is given up and automation decides anew.
 func (s *session) resume(ctx context.Context, state *v1alpha1.OperationState) error {
 	rec := s.st.memory.Operation
-	if s.dest == nil {
+	if s.dest == nil || s.permits == nil || s.invalidSpec() || s.suspended(state) {
 		return nil
 	}
 	desired, err := s.begun(ctx, state.Operation, rec.Revisions)
@@ -183,7 +183,7 @@ func (s *session) reject(op v1alpha1.Operation, message string) {
 
 // start renders what the operation asks for and launches its rollout.
 func (s *session) start(ctx context.Context, op v1alpha1.Operation, id string, attempt int) error {
-	if s.dest == nil {
+	if s.dest == nil || !s.admit(op) {
 		return nil
 	}
 	desired, err := s.requested(ctx, op)
@@ -292,6 +292,9 @@ func (s *session) whileRunning(ctx context.Context) error {
 		return nil //nolint:nilerr // the rollout goes on where it began; the error shows when it has ended
 	}
 	s.dest = dest
+	if s.closedOn(ctx, run) {
+		return s.patch(ctx)
+	}
 	if run.request.InitiatedBy.Automated {
 		s.supersede(ctx, run)
 	}
@@ -349,7 +352,11 @@ func (s *session) automate(ctx context.Context) error {
 	if !d.Start {
 		return nil
 	}
-	return s.launch(ctx, s.automatedOperation(d.Only), s.st.desired, newOperationID(), 1)
+	op := s.automatedOperation(d.Only)
+	if s.automationWaits(op) {
+		return nil
+	}
+	return s.launch(ctx, op, s.st.desired, newOperationID(), 1)
 }
 
 // unknownSources tells whether the sources could not be read: then nothing
@@ -405,11 +412,19 @@ func (s *session) compare(ctx context.Context, desired *pipeline.Desired, op v1a
 	for _, e := range s.st.memory.Owned() {
 		entries = append(entries, inventory.Entry{Key: e.Key, UID: e.UID})
 	}
-	return s.comparer.Compare(ctx, s.dest, pipeline.Subject{
+	if err := s.loadProject(ctx); err != nil {
+		return nil, err
+	}
+	comparison, err := s.comparer.Compare(ctx, s.permitted(), pipeline.Subject{
 		App: s.instance, Server: s.dest.Server, Namespace: s.app.Spec.Destination.Namespace,
 		Desired: desired, Options: s.operationOptions(op), Write: writePolicy(op),
 		Ignore: s.app.Spec.IgnoreDifferences, Inventory: entries,
 	})
+	if err != nil {
+		return nil, err
+	}
+	s.refuseForbidden(comparison.Plan)
+	return comparison, nil
 }
 
 func newOperationID() string {

@@ -18,6 +18,7 @@ import (
 
 	"github.com/wavetrain/wavetrain/api/v1alpha1"
 	"github.com/wavetrain/wavetrain/internal/pipeline"
+	"github.com/wavetrain/wavetrain/internal/project"
 	"github.com/wavetrain/wavetrain/internal/release"
 	"github.com/wavetrain/wavetrain/internal/rollout"
 	"github.com/wavetrain/wavetrain/internal/status"
@@ -80,7 +81,10 @@ type session struct {
 	instance    string
 	now         time.Time
 
-	dest       *destination
+	dest *destination
+	// project is the Application's, permits what it permits.
+	project    *v1alpha1.AppProject
+	permits    *project.Rules
 	comparison *pipeline.Comparison
 	compared   *pipeline.Desired
 	state      *status.State
@@ -252,17 +256,4 @@ func (s *session) renderRequest(ctx context.Context) (pipeline.Request, error) {
 		App: s.instance, Name: s.app.Name, AppNamespace: s.app.Namespace, Project: s.app.Spec.ProjectName(),
 		Sources: sources, Namespace: s.app.Spec.Destination.Namespace, KubeVersion: version, APIVersions: apis,
 	}, nil
-}
-
-// checkProject makes sure that the project exists.
-func (s *session) checkProject(ctx context.Context) error {
-	project := &v1alpha1.AppProject{}
-	name := client.ObjectKey{Namespace: s.opts.Namespace, Name: s.app.Spec.ProjectName()}
-	if err := s.client.Get(ctx, name, project); err != nil {
-		if client.IgnoreNotFound(err) == nil {
-			return fmt.Errorf("application references project %s which does not exist in namespace %s", name.Name, name.Namespace)
-		}
-		return fmt.Errorf("get project %s: %w", name, err)
-	}
-	return nil
 }

@@ -53,7 +53,9 @@ func (s *session) resources() []v1alpha1.ResourceStatus {
 	case s.unknownSources():
 		return status.Unknown(state.Resources())
 	}
-	return state.Resources()
+	rows := state.Resources()
+	unknowns(rows, forbidden(s.comparison.Plan))
+	return rows
 }
 
 // writeStatus brings the Application's status up to date with one patch, or none
@@ -143,7 +145,7 @@ func (s *session) fillConditions() {
 	if warning, ok := status.Truncated(s.st.dropped); ok {
 		found = append(found, warning)
 	}
-	evaluated := append(status.Evaluated(), v1alpha1.ConditionSyncError, v1alpha1.ConditionDeletionError, conditionDeletionProgressing)
+	evaluated := append(status.Evaluated(), v1alpha1.ConditionSyncError, v1alpha1.ConditionDeletionError, conditionDeletionProgressing, conditionSyncWaiting)
 	s.app.Status.Conditions = status.Conditions(s.app.Status.Conditions, evaluated, found, s.now)
 }
 

@@ -1,0 +1,188 @@
+// Copyright The Wavetrain Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package controller
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/wavetrain/wavetrain/api/v1alpha1"
+	"github.com/wavetrain/wavetrain/internal/diag"
+	"github.com/wavetrain/wavetrain/internal/manifest"
+	"github.com/wavetrain/wavetrain/internal/plan"
+	"github.com/wavetrain/wavetrain/internal/project"
+)
+
+// codeNotPermitted is the code of findings about objects that the project does
+// not permit.
+const codeNotPermitted = "not-permitted"
+
+// loadProject reads the Application's project, once per look.
+func (s *session) loadProject(ctx context.Context) error {
+	if s.permits != nil {
+		return nil
+	}
+	p := &v1alpha1.AppProject{}
+	name := client.ObjectKey{Namespace: s.opts.Namespace, Name: s.app.Spec.ProjectName()}
+	if err := s.client.Get(ctx, name, p); err != nil {
+		if client.IgnoreNotFound(err) == nil {
+			return fmt.Errorf("application references project %s which does not exist in namespace %s", name.Name, name.Namespace)
+		}
+		return fmt.Errorf("get project %s: %w", name, err)
+	}
+	s.project, s.permits = p, project.New(p)
+	return nil
+}
+
+// checkProject makes sure that the project exists and permits the Application's
+// sources and destination.
+func (s *session) checkProject(ctx context.Context) error {
+	if err := s.loadProject(ctx); err != nil {
+		return err
+	}
+	return s.checkSources(s.app.Spec.EffectiveSources())
+}
+
+// checkSources tells whether manifests may be taken from these sources to the
+// Application's destination.
+func (s *session) checkSources(sources []v1alpha1.ApplicationSource) error {
+	if problems := s.permits.CheckApplication(sources, s.target()); len(problems) > 0 {
+		return errors.New(strings.Join(problems, "; "))
+	}
+	return nil
+}
+
+// target is the destination as projects know it.
+func (s *session) target() project.Destination {
+	return project.Destination{Server: s.dest.Server, Name: s.dest.Name, Namespace: s.app.Spec.Destination.Namespace}
+}
+
+// forbids says why the project does not permit an object on the destination;
+// nothing if it does.
+func (s *session) forbids(key manifest.Key) string {
+	namespaced, known := s.dest.Scope(key.GroupKind())
+	return s.permits.CheckObject(key, namespaced || !known && key.Namespace != "", s.target())
+}
+
+// refuseForbidden adds a finding for every object of the plan that the project
+// does not permit. The rollout refuses a plan with such findings before it writes
+// anything.
+func (s *session) refuseForbidden(p *plan.Plan) {
+	seen := map[manifest.Key]bool{}
+	for _, g := range p.Groups {
+		for _, step := range g.Steps {
+			if step.Untracked || step.Object == nil || seen[step.Key] {
+				continue
+			}
+			seen[step.Key] = true
+			if reason := s.forbids(step.Key); reason != "" {
+				p.Findings = append(p.Findings, diag.Diagnostic{
+					Code: codeNotPermitted, Severity: diag.Error, Subject: step.Key, Message: reason, At: step.Object.Provenance,
+					Hint: "permit it in the AppProject, or use another project",
+				})
+			}
+		}
+	}
+	diag.Sort(p.Findings)
+}
+
+// forbidden returns the objects of the plan that the project does not permit.
+func forbidden(p *plan.Plan) map[manifest.Key]bool {
+	keys := map[manifest.Key]bool{}
+	for _, f := range p.Findings {
+		if f.Code == codeNotPermitted {
+			keys[f.Subject] = true
+		}
+	}
+	return keys
+}
+
+// unknowns makes the status of rows unknown whose objects the project does not
+// permit: they are not looked at.
+func unknowns(rows []v1alpha1.ResourceStatus, forbidden map[manifest.Key]bool) {
+	for i := range rows {
+		r := &rows[i]
+		if forbidden[manifest.Key{Group: r.Group, Kind: r.Kind, Namespace: r.Namespace, Name: r.Name}] {
+			r.Status = v1alpha1.SyncStatusUnknown
+		}
+	}
+}
+
+// seenProject is the entry in an attempt's causes that stands for the project.
+const seenProject = "project"
+
+// projectVersion identifies what the project permits.
+func (s *session) projectVersion() string {
+	if s.project == nil {
+		return ""
+	}
+	return fmt.Sprintf("%s generation %d", s.project.UID, s.project.Generation)
+}
+
+// permitted is the destination as far as the project lets the Application see it.
+// What it does not permit does not exist for a comparison and so is neither
+// compared nor pruned.
+type permitted struct {
+	*destination
+	forbids func(manifest.Key) string
+	// made is the namespace that the Application has made for itself, which needs
+	// no permission.
+	made manifest.Key
+}
+
+func (s *session) permitted() permitted {
+	return permitted{destination: s.dest, forbids: s.forbids, made: manifest.Key{Kind: "Namespace", Name: s.app.Spec.Destination.Namespace}}
+}
+
+func (p permitted) hides(key manifest.Key) bool { return key != p.made && p.forbids(key) != "" }
+
+// Get implements pipeline.Destination.
+func (p permitted) Get(key manifest.Key) (*unstructured.Unstructured, bool) {
+	if p.hides(key) {
+		return nil, false
+	}
+	return p.destination.Get(key)
+}
+
+// GetOwned implements pipeline.Destination.
+func (p permitted) GetOwned(key manifest.Key) (*unstructured.Unstructured, []metav1.ManagedFieldsEntry, bool) {
+	if p.hides(key) {
+		return nil, nil, false
+	}
+	return p.destination.GetOwned(key)
+}
+
+// Tracked implements pipeline.Destination.
+func (p permitted) Tracked(app string) []*unstructured.Unstructured {
+	var seen []*unstructured.Unstructured
+	for _, u := range p.destination.Tracked(app) {
+		if key := manifest.KeyOf(u); p.forbids(key) == "" {
+			seen = append(seen, u)
+		}
+	}
+	return seen
+}
+
+// ofProject returns the Applications that a change of a project concerns.
+func (a *applications) ofProject(ctx context.Context, p client.Object) []reconcile.Request {
+	var list v1alpha1.ApplicationList
+	if err := a.client.List(ctx, &list); err != nil {
+		a.opts.Log.Error(err, "list Applications of a project", "project", p.GetName())
+		return nil
+	}
+	var requests []reconcile.Request
+	for i := range list.Items {
+		if app := &list.Items[i]; app.Spec.ProjectName() == p.GetName() {
+			requests = append(requests, reconcile.Request{NamespacedName: nameOf(app)})
+		}
+	}
+	return requests
+}
