@@ -38,9 +38,10 @@ func (s *session) automatedOperation(only []manifest.Key) v1alpha1.Operation {
 // plainOperation is a sync of everything as the spec has it: what the status is
 // made in view of.
 func (s *session) plainOperation() v1alpha1.Operation {
-	return v1alpha1.Operation{Sync: &v1alpha1.SyncOperation{
-		Prune: s.app.Spec.AutomatedPrune(), SyncOptions: s.app.Spec.SyncOptionList(),
-	}}
+	return v1alpha1.Operation{
+		Sync:        &v1alpha1.SyncOperation{Prune: s.app.Spec.AutomatedPrune(), SyncOptions: s.app.Spec.SyncOptionList()},
+		InitiatedBy: v1alpha1.OperationInitiator{Automated: s.app.Spec.AutomatedEnabled()},
+	}
 }
 
 // operationOptions translates an operation into the plan's options.
@@ -53,6 +54,7 @@ func (s *session) operationOptions(op v1alpha1.Operation) plan.Options {
 		PruneLast:        switches.Has("PruneLast=true"),
 		PruneDisabled:    switches.Has("Prune=false"),
 		PruneConfirm:     switches.Has("Prune=confirm"),
+		PruneGuard:       op.InitiatedBy.Automated && !own.Has("PruneGuard=false"),
 		CreateNamespace:  switches.Has("CreateNamespace=true"),
 		SkipHooks:        op.Sync.SyncStrategy != nil && op.Sync.SyncStrategy.Apply != nil,
 		OutOfSyncOnly:    switches.Has("ApplyOutOfSyncOnly=true"),

@@ -14,7 +14,6 @@ import (
 	"sync"
 
 	"golang.org/x/sync/errgroup"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -42,6 +41,8 @@ type Destination interface {
 	// Fetch reads an object from the API server in a version of its group.
 	Fetch(ctx context.Context, key manifest.Key, version string) (*unstructured.Unstructured, error)
 	Tracked(app string) []*unstructured.Unstructured
+	// List returns the objects of a watched kind.
+	List(schema.GroupKind) []*unstructured.Unstructured
 	Apply(ctx context.Context, obj *unstructured.Unstructured, opts cluster.ApplyOptions) (*unstructured.Unstructured, error)
 }
 
@@ -147,7 +148,9 @@ func (c *Comparer) Compare(ctx context.Context, dest Destination, s Subject) (*C
 	}
 	result.Superfluous = superfluous(dest, s, draft)
 	for _, candidate := range result.Superfluous {
-		in.Prune = append(in.Prune, plan.Live{Object: manifest.Object{Unstructured: candidate.Object}})
+		in.Prune = append(in.Prune, plan.Live{
+			Object: manifest.Object{Unstructured: candidate.Object}, Dependants: dependants(ctx, dest, candidate, result.Superfluous),
+		})
 	}
 	result.Plan = plan.Build(in)
 	return result, nil
@@ -235,95 +238,6 @@ func named(p *plan.Plan) []plan.Step {
 		}
 	}
 	return steps
-}
-
-// verdictOn compares locally, and asks the API server about what that leaves
-// undecided.
-func verdictOn(ctx context.Context, dest Destination, s Subject, step plan.Step) (Verdict, error) {
-	key, desired := step.Key, step.Object.Unstructured
-	live, owners, exists := dest.GetOwned(key)
-	if !exists {
-		return Verdict{}, nil
-	}
-	if live.GetAPIVersion() != desired.GetAPIVersion() {
-		// The cache holds the group's preferred version; fields compare only within
-		// the version that Git names.
-		fetched, err := dest.Fetch(ctx, key, desired.GroupVersionKind().Version)
-		if apierrors.IsNotFound(err) {
-			return Verdict{}, nil
-		}
-		if err != nil {
-			return undecided(ctx, live, err)
-		}
-		live, owners = fetched, nil
-	}
-	opts := diff.Options{Ignore: s.Ignore, ManagedFields: owners}
-	if diff.Equalish(desired, live, opts) {
-		return Verdict{Live: live}, nil
-	}
-	predicted, err := dest.Apply(ctx, desired, foretold(s.Write, step, live))
-	if err != nil {
-		return undecided(ctx, live, err)
-	}
-	return Verdict{Live: live, Changes: diff.Compare(desired, live, predicted, opts)}, nil
-}
-
-// foretold returns the options of the dry run that tells what a step would make
-// of an object.
-func foretold(policy cluster.Policy, step plan.Step, live *unstructured.Unstructured) cluster.ApplyOptions {
-	if step.Untracked {
-		policy = cluster.Policy{NoValidation: policy.NoValidation}
-	}
-	return Foretold(policy, step.Object.Unstructured, live)
-}
-
-// Foretold returns the options of the dry run that tells what applying desired
-// would make of live. Replacing an object also takes away what others have set;
-// that is no difference to Git.
-func Foretold(policy cluster.Policy, desired, live *unstructured.Unstructured) cluster.ApplyOptions {
-	opts := policy.For(desired, live)
-	opts.DryRun = true
-	if opts.Method == cluster.Replace {
-		opts.Method = cluster.Overlay
-	}
-	return opts
-}
-
-// undecided is the outcome when the API server does not say how an object
-// compares: its refusal belongs to the object, no answer to the comparison.
-func undecided(ctx context.Context, live *unstructured.Unstructured, err error) (Verdict, error) {
-	switch {
-	case ctx.Err() != nil:
-		return Verdict{}, context.Cause(ctx)
-	case cluster.IsUnreachable(err):
-		return Verdict{}, err
-	default:
-		return Verdict{Live: live, Rejected: err.Error()}, nil
-	}
-}
-
-func superfluous(dest Destination, s Subject, draft *plan.Plan) []inventory.Candidate {
-	in := inventory.Input{App: s.App, Record: s.Inventory, Live: dest.Tracked(s.App), Namespaced: dest.Scope}
-	for _, groups := range [][]plan.Group{draft.Groups, draft.OnDeletion} {
-		for _, g := range groups {
-			for _, step := range g.Steps {
-				in.Rendered = append(in.Rendered, step.Key)
-			}
-		}
-	}
-	for _, note := range draft.Ignored {
-		in.Rendered = append(in.Rendered, note.Key)
-	}
-	if s.Options.CreateNamespace {
-		// Once rendered, now made by the option: handed over, not left behind.
-		in.Rendered = append(in.Rendered, manifest.Key{Kind: "Namespace", Name: s.Namespace})
-	}
-	for _, entry := range s.Inventory {
-		if live, ok := dest.Get(entry.Key); ok {
-			in.Live = append(in.Live, live)
-		}
-	}
-	return inventory.Prunable(in)
 }
 
 func (c *Comparer) known(app string) map[manifest.Key]remark {

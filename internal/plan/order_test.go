@@ -4,9 +4,11 @@
 package plan
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/wavetrain/wavetrain/internal/manifest"
 )
@@ -244,5 +246,65 @@ func TestDestinationNamespaceIsHandedOver(t *testing.T) {
 	}
 	if diff := cmp.Diff([]string{"info namespace-handover"}, codes(p.Findings)); diff != "" {
 		t.Errorf("findings (-want +got):\n%s", diff)
+	}
+}
+
+func TestPruneGuard(t *testing.T) {
+	prunable := func(kind, name string, changes ...mutation) Live {
+		return live(object(kind+" "+name, append(changes, uid(name))...))
+	}
+	application := func(kept, gone int) ([]manifest.Object, map[manifest.Key]Live, []Live) {
+		var objects []manifest.Object
+		found := map[manifest.Key]Live{}
+		for i := range kept {
+			o := object(fmt.Sprintf("v1 ConfigMap dest/kept-%d", i), uid(fmt.Sprint(i)))
+			objects = append(objects, o)
+			found[o.Key()] = Live{Object: o, InSync: true}
+		}
+		var prune []Live
+		for i := range gone {
+			prune = append(prune, prunable("v1 ConfigMap", fmt.Sprintf("dest/gone-%d", i)))
+		}
+		return objects, found, prune
+	}
+	definition := prunable("apiextensions.k8s.io/v1 CustomResourceDefinition", "widgets.example.test")
+	used := definition
+	used.Dependants = "2 Widgets of others"
+	tests := map[string]struct {
+		reason     string
+		kept, gone int
+		also       []Live
+		off        bool
+		want       map[string]string
+	}{
+		"Few":              {"A few prunes need nobody.", 6, 4, nil, false, nil},
+		"Half":             {"Half of ten is a likely mistake.", 5, 5, nil, false, map[string]string{"ConfigMap": "5 of 10 objects would be deleted"}},
+		"Small":            {"Half of a small application is not.", 4, 5, nil, false, nil},
+		"Everything":       {"Neither is everything allowed, however empty Git may be.", 0, 10, nil, false, map[string]string{"ConfigMap": "10 of 10 objects would be deleted"}},
+		"Off":              {"The guard can be switched off.", 0, 10, []Live{prunable("v1 Namespace", "x")}, true, nil},
+		"Namespace":        {"With a namespace goes everything in it.", 0, 1, []Live{prunable("v1 Namespace", "x")}, false, map[string]string{"Namespace": "everything in the namespace would be lost"}},
+		"Claim":            {"With a claim goes its data.", 0, 1, []Live{prunable("v1 PersistentVolumeClaim", "dest/x")}, false, map[string]string{"PersistentVolumeClaim": "the data of the claim may be lost"}},
+		"SwitchedOffThere": {"An object may say that it can go.", 0, 1, []Live{prunable("v1 PersistentVolumeClaim", "dest/x", options("PruneGuard=false"))}, false, nil},
+		"Definition":       {"A definition that nobody uses may go.", 0, 1, []Live{definition}, false, nil},
+		"UsedDefinition":   {"One that others use needs a confirmation.", 0, 1, []Live{used}, false, map[string]string{"CustomResourceDefinition": "2 Widgets of others would be lost"}},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			objects, found, prune := application(tt.kept, tt.gone)
+			i := input(objects...)
+			i.Live, i.Prune = found, append(prune, tt.also...)
+			i.Options = Options{Prune: true, PruneGuard: !tt.off}
+			got := map[string]string{}
+			for _, g := range Build(i).Groups {
+				for _, s := range g.Steps {
+					if s.Action == SkipPrune && s.Confirm {
+						got[s.Key.Kind] = s.Risk
+					}
+				}
+			}
+			if diff := cmp.Diff(tt.want, got, cmpopts.EquateEmpty()); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", tt.reason, diff)
+			}
+		})
 	}
 }

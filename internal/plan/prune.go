@@ -4,6 +4,7 @@
 package plan
 
 import (
+	"fmt"
 	"math"
 	"slices"
 
@@ -15,6 +16,7 @@ const (
 	reasonPruneOff     = "ignored (requires pruning)"
 	reasonPruneRefused = "ignored (no prune)"
 	reasonConfirm      = "waits for confirmation (Prune=confirm)"
+	reasonGuard        = "waits for confirmation (prune guard)"
 	reasonHandover     = "kept: CreateNamespace=true looks after it"
 )
 
@@ -43,8 +45,10 @@ func (b *builder) prune() {
 			phase: manifest.Sync, wave: manifest.Wave(live.Unstructured), rank: kindRank(key.Kind),
 		}
 		b.decidePrune(s)
+		b.guard(s, live.Dependants)
 		prunes = append(prunes, s)
 	}
+	b.guardAll(prunes)
 	mirrorWaves(prunes)
 	b.steps = append(b.steps, prunes...)
 	b.pruneLast(prunes)
@@ -77,6 +81,62 @@ func (b *builder) decidePrune(s *placed) {
 	default:
 		s.Action = Prune
 	}
+}
+
+// Bounds of the prune guard: at least half of an application that is not small.
+const (
+	guardedSize  = 10
+	guardedShare = 2
+)
+
+// guard has the prune of an object confirmed with which more would be lost than
+// the object.
+func (b *builder) guard(s *placed, dependants string) {
+	if s.Action != Prune || !b.guards(s) {
+		return
+	}
+	switch {
+	case isNamespace(s.Key):
+		s.confirm("everything in the namespace would be lost")
+	case s.Key.Group == "" && s.Key.Kind == "PersistentVolumeClaim":
+		s.confirm("the data of the claim may be lost")
+	case dependants != "":
+		s.confirm(dependants + " would be lost")
+	}
+}
+
+// guardAll has all prunes confirmed if they take at least half of the
+// application.
+func (b *builder) guardAll(prunes []*placed) {
+	gone, all := 0, len(prunes)
+	for _, s := range prunes {
+		if s.Action == Prune || s.Confirm {
+			gone++
+		}
+	}
+	for _, s := range b.steps {
+		if s.Action == None || s.Action == Update {
+			all++
+		}
+	}
+	if all < guardedSize || gone*guardedShare < all {
+		return
+	}
+	for _, s := range prunes {
+		if s.Action == Prune && b.guards(s) {
+			s.confirm(fmt.Sprintf("%d of %d objects would be deleted", gone, all))
+		}
+	}
+}
+
+// guards reports whether the guard is on for an object.
+func (b *builder) guards(s *placed) bool {
+	return b.in.Options.PruneGuard && !manifest.SyncOptions(s.Object.Unstructured).Has("PruneGuard=false")
+}
+
+// confirm makes a prune wait for somebody's agreement.
+func (s *placed) confirm(why string) {
+	s.Action, s.Confirm, s.Reason, s.Risk = SkipPrune, true, reasonGuard, why
 }
 
 // mirrorWaves exchanges the waves of prunes: the highest with the lowest and so

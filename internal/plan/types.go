@@ -47,6 +47,9 @@ type Live struct {
 	manifest.Object
 	// InSync says that comparison found no difference to the rendered object.
 	InSync bool
+	// Dependants says what would be lost with the object if it were pruned, as far
+	// as the application does not remove it itself: "3 Widgets of others".
+	Dependants string
 }
 
 // Options are the application's and the operation's sync options that have an
@@ -57,6 +60,10 @@ type Options struct {
 	// PruneLast, PruneDisabled and PruneConfirm mirror the options PruneLast=true,
 	// Prune=false and Prune=confirm.
 	PruneLast, PruneDisabled, PruneConfirm bool
+	// PruneGuard wants a confirmation for prunes that are likely to be a mistake:
+	// of at least half of the application, of namespaces and volume claims, and of
+	// definitions whose kind others use.
+	PruneGuard bool
 	// CreateNamespace makes the destination namespace first.
 	CreateNamespace bool
 	// NamespaceLabels and NamespaceAnnotations are managedNamespaceMetadata.
@@ -178,6 +185,8 @@ type Step struct {
 	// Confirm is set on a SkipPrune step that becomes a Prune once somebody
 	// approved the deletion.
 	Confirm bool `json:"confirm,omitempty"`
+	// Risk is why the prune guard wants that approval: what would be lost.
+	Risk string `json:"risk,omitempty"`
 	// Reason says why the step stands here or does not act.
 	Reason string `json:"reason,omitempty"`
 }

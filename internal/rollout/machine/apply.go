@@ -19,7 +19,7 @@ func (t *turn) deletions(g *group) bool {
 	hold := false
 	for _, task := range g.tasks {
 		if t.unconfirmed(task) {
-			t.await(task, confirmation, task.key, Observation{})
+			t.await(task, confirmation, task.key, Observation{Blocked: task.step.Risk})
 			hold = true
 		}
 	}

@@ -1,0 +1,66 @@
+// Copyright The Wavetrain Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package pipeline
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/wavetrain/wavetrain/internal/cluster"
+	"github.com/wavetrain/wavetrain/internal/inventory"
+	"github.com/wavetrain/wavetrain/internal/manifest"
+	"github.com/wavetrain/wavetrain/internal/plan"
+)
+
+// superfluous returns what is the application's and no longer rendered.
+func superfluous(dest Destination, s Subject, draft *plan.Plan) []inventory.Candidate {
+	in := inventory.Input{App: s.App, Record: s.Inventory, Live: dest.Tracked(s.App), Namespaced: dest.Scope}
+	for _, groups := range [][]plan.Group{draft.Groups, draft.OnDeletion} {
+		for _, g := range groups {
+			for _, step := range g.Steps {
+				in.Rendered = append(in.Rendered, step.Key)
+			}
+		}
+	}
+	for _, note := range draft.Ignored {
+		in.Rendered = append(in.Rendered, note.Key)
+	}
+	if s.Options.CreateNamespace {
+		// Once rendered, now made by the option: handed over, not left behind.
+		in.Rendered = append(in.Rendered, manifest.Key{Kind: "Namespace", Name: s.Namespace})
+	}
+	for _, entry := range s.Inventory {
+		if live, ok := dest.Get(entry.Key); ok {
+			in.Live = append(in.Live, live)
+		}
+	}
+	return inventory.Prunable(in)
+}
+
+// dependants says which objects of others would go with a definition: those of
+// its kind that the application does not prune itself.
+func dependants(ctx context.Context, dest Destination, candidate inventory.Candidate, pruned []inventory.Candidate) string {
+	gk, ok := manifest.DefinesKind(candidate.Object)
+	if !ok {
+		return ""
+	}
+	if err := dest.Watch(ctx, gk); err != nil {
+		if cluster.IsUnknownKind(err) {
+			return ""
+		}
+		return "objects of kind " + gk.Kind + ", which cannot be listed,"
+	}
+	n := 0
+	for _, obj := range dest.List(gk) {
+		key := manifest.KeyOf(obj)
+		if !slices.ContainsFunc(pruned, func(c inventory.Candidate) bool { return c.Key == key }) {
+			n++
+		}
+	}
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%d objects of kind %s that are not the application's", n, gk.Kind)
+}

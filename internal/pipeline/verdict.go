@@ -1,0 +1,80 @@
+// Copyright The Wavetrain Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package pipeline
+
+import (
+	"context"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/wavetrain/wavetrain/internal/cluster"
+	"github.com/wavetrain/wavetrain/internal/diff"
+	"github.com/wavetrain/wavetrain/internal/plan"
+)
+
+// verdictOn compares locally, and asks the API server about what that leaves
+// undecided.
+func verdictOn(ctx context.Context, dest Destination, s Subject, step plan.Step) (Verdict, error) {
+	key, desired := step.Key, step.Object.Unstructured
+	live, owners, exists := dest.GetOwned(key)
+	if !exists {
+		return Verdict{}, nil
+	}
+	if live.GetAPIVersion() != desired.GetAPIVersion() {
+		// The cache holds the group's preferred version; fields compare only within
+		// the version that Git names.
+		fetched, err := dest.Fetch(ctx, key, desired.GroupVersionKind().Version)
+		if apierrors.IsNotFound(err) {
+			return Verdict{}, nil
+		}
+		if err != nil {
+			return undecided(ctx, live, err)
+		}
+		live, owners = fetched, nil
+	}
+	opts := diff.Options{Ignore: s.Ignore, ManagedFields: owners}
+	if diff.Equalish(desired, live, opts) {
+		return Verdict{Live: live}, nil
+	}
+	predicted, err := dest.Apply(ctx, desired, foretold(s.Write, step, live))
+	if err != nil {
+		return undecided(ctx, live, err)
+	}
+	return Verdict{Live: live, Changes: diff.Compare(desired, live, predicted, opts)}, nil
+}
+
+// foretold returns the options of the dry run that tells what a step would make
+// of an object.
+func foretold(policy cluster.Policy, step plan.Step, live *unstructured.Unstructured) cluster.ApplyOptions {
+	if step.Untracked {
+		policy = cluster.Policy{NoValidation: policy.NoValidation}
+	}
+	return Foretold(policy, step.Object.Unstructured, live)
+}
+
+// Foretold returns the options of the dry run that tells what applying desired
+// would make of live. Replacing an object also takes away what others have set;
+// that is no difference to Git.
+func Foretold(policy cluster.Policy, desired, live *unstructured.Unstructured) cluster.ApplyOptions {
+	opts := policy.For(desired, live)
+	opts.DryRun = true
+	if opts.Method == cluster.Replace {
+		opts.Method = cluster.Overlay
+	}
+	return opts
+}
+
+// undecided is the outcome when the API server does not say how an object
+// compares: its refusal belongs to the object, no answer to the comparison.
+func undecided(ctx context.Context, live *unstructured.Unstructured, err error) (Verdict, error) {
+	switch {
+	case ctx.Err() != nil:
+		return Verdict{}, context.Cause(ctx)
+	case cluster.IsUnreachable(err):
+		return Verdict{}, err
+	default:
+		return Verdict{Live: live, Rejected: err.Error()}, nil
+	}
+}
