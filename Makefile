@@ -59,6 +59,10 @@ check: ## Format, vet, lint and architecture
 	cd sandbox && $(TOOL) golangci-lint run -c ../.golangci.yml ./...
 	$(GO) test ./internal/archtest
 
+.PHONY: conformance
+conformance: bin/wavetrain-sandbox ## Run the executable specification and print which points hold
+	@cd conformance && $(GO) test -count=1 -table
+
 .PHONY: bench
 bench: ## Run the benchmarks of rendering, planning and the waves page
 	$(GO) test -run '^$$' -bench . -benchmem ./internal/...

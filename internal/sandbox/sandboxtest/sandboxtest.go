@@ -129,6 +129,12 @@ func (e *Env) SetRules(t testing.TB, yaml string) {
 	})
 }
 
+// ReplaceRules replaces the rules that direct the simulation for as long as nobody replaces them again: for tests that
+// share a control plane and put their rules together themselves. The rules are in force when it returns.
+func (e *Env) ReplaceRules(ctx context.Context, yaml []byte) error {
+	return e.sandbox.SetRules(ctx, yaml)
+}
+
 // Namespace creates a namespace for the test, in which Pods can be created at once, and deletes it at the end without
 // waiting for it to be gone.
 func (e *Env) Namespace(t testing.TB) string {

@@ -1,0 +1,285 @@
+// Copyright The Wavetrain Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package conformance_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/wavetrain/wavetrain/api/v1alpha1"
+)
+
+// command does something or asserts something; README.md describes all of them.
+type command func(ctx context.Context, w *world, ts *testscript.TestScript, args []string) error
+
+// commands are the words of the language, those of testscript beside.
+func commands() map[string]func(*testscript.TestScript, bool, []string) {
+	all := map[string]func(*testscript.TestScript, bool, []string){}
+	for name, do := range map[string]command{
+		"commit": commit, "apply": applyFile, "rules": useRules, "sync": syncAndWait, "start": startSync,
+		"terminate": terminate, "refresh": refresh, "restart": restart, "delete": deleteObject, "patch": patch,
+		"remember": remember, "within": within,
+	} {
+		all[name] = func(ts *testscript.TestScript, neg bool, args []string) {
+			if neg {
+				ts.Fatalf("! %s has no meaning", name)
+			}
+			w := worldOf(ts)
+			ts.Check(do(w.t.Context(), w, ts, args))
+		}
+	}
+	for name, ask := range map[string]assertion{
+		"app": appIs, "saw": appWas, "results": resultsAre, "row": rowIs, "present": present, "absent": absent,
+		"order": inOrder, "soon": soon, "never": never, "runs": runs, "operations": operations, "same": same, "unchanged": unchanged,
+		"recreated": recreated, "manager": managed,
+	} {
+		all[name] = func(ts *testscript.TestScript, neg bool, args []string) {
+			worldOf(ts).assert(ts, neg, ask, args)
+		}
+	}
+	return all
+}
+
+// commit N [drop FILE...] brings the repository's branch from what it has to that
+// with the files of git/N on top, and announces it.
+func commit(ctx context.Context, w *world, ts *testscript.TestScript, args []string) error {
+	files := map[string]string{}
+	for i, arg := range args {
+		if arg == "drop" {
+			for _, gone := range args[i+1:] {
+				files[gone] = "-"
+			}
+			break
+		}
+		more, err := w.tree("git/" + arg)
+		if err != nil {
+			return err
+		}
+		for name, content := range more {
+			files[name] = content
+		}
+	}
+	w.commits++
+	ts.Setenv("rev"+strconv.Itoa(w.commits), w.repo.Commit("commit "+strings.Join(args, " "), files))
+	return w.controller.announce(ctx, w.repo.URL)
+}
+
+func applyFile(ctx context.Context, w *world, _ *testscript.TestScript, args []string) error {
+	for _, file := range args {
+		if err := w.apply(ctx, file); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func useRules(ctx context.Context, w *world, _ *testscript.TestScript, args []string) error {
+	if len(args) == 0 {
+		return w.setRules(ctx, w.target, nil)
+	}
+	return w.useRules(ctx, args[0])
+}
+
+// startSync APP [FLAG...] asks for an operation as a person does.
+func startSync(ctx context.Context, w *world, _ *testscript.TestScript, args []string) error {
+	_, err := w.request(ctx, args)
+	return err
+}
+
+// syncAndWait is startSync until the operation has ended, however it did.
+func syncAndWait(ctx context.Context, w *world, _ *testscript.TestScript, args []string) error {
+	user, err := w.request(ctx, args)
+	if err != nil {
+		return err
+	}
+	name := w.app(args[0])
+	return w.eventually(ctx, func() error {
+		app, err := w.latest(name)
+		if err != nil {
+			return err
+		}
+		state := app.Status.OperationState
+		if app.Operation != nil || state == nil || !state.Phase.Completed() || state.Operation.InitiatedBy.Username != user {
+			return fmt.Errorf("the sync has not ended: %s", summary(app))
+		}
+		return nil
+	})
+}
+
+// request writes the operation and returns the name of who asked for it, which
+// tells it from all others.
+func (w *world) request(ctx context.Context, args []string) (user string, err error) {
+	if len(args) == 0 {
+		return "", errors.New("sync what?")
+	}
+	name := w.app(args[0])
+	app := &v1alpha1.Application{}
+	if err := w.client.Get(ctx, name, app); err != nil {
+		return "", err
+	}
+	w.syncs++
+	user = "person-" + strconv.Itoa(w.syncs)
+	op := v1alpha1.Operation{Sync: &v1alpha1.SyncOperation{}, InitiatedBy: v1alpha1.OperationInitiator{Username: user}}
+	op.Sync.SyncOptions = slices.Clone(app.Spec.SyncOptionList())
+	for _, flag := range args[1:] {
+		if err := w.flag(&op, flag); err != nil {
+			return "", err
+		}
+	}
+	data, err := json.Marshal(map[string]any{"operation": op})
+	if err != nil {
+		return "", err
+	}
+	_, err = w.dynamic.Resource(applications()).Namespace(name.Namespace).Patch(ctx, name.Name, types.MergePatchType, data, metav1.PatchOptions{FieldManager: person})
+	return user, err
+}
+
+// flag reads a word of a sync: what the options of a command line would be.
+func (w *world) flag(op *v1alpha1.Operation, text string) error {
+	name, value, _ := strings.Cut(text, "=")
+	switch name {
+	case "prune":
+		op.Sync.Prune = true
+	case "dry-run":
+		op.Sync.DryRun = true
+	case "force":
+		op.Sync.SyncStrategy = &v1alpha1.SyncStrategy{Hook: &v1alpha1.SyncStrategyHook{SyncStrategyApply: v1alpha1.SyncStrategyApply{Force: true}}}
+	case "apply":
+		op.Sync.SyncStrategy = &v1alpha1.SyncStrategy{Apply: &v1alpha1.SyncStrategyApply{}}
+	case "revision":
+		op.Sync.Revision = value
+	case "option":
+		op.Sync.SyncOptions = append(op.Sync.SyncOptions, value)
+	case "retry":
+		limit, err := strconv.ParseInt(value, 10, 64)
+		if err != nil {
+			return err
+		}
+		op.Retry = v1alpha1.RetryStrategy{Limit: limit, Backoff: &v1alpha1.Backoff{Duration: "1s"}}
+	case "only":
+		r, err := w.ref(value)
+		if err != nil {
+			return err
+		}
+		op.Sync.Resources = append(op.Sync.Resources, v1alpha1.SyncOperationResource{Group: r.group, Kind: r.kind, Name: r.name})
+	default:
+		return fmt.Errorf("a sync knows no %q", text)
+	}
+	return nil
+}
+
+// terminate APP ends the running operation as a person does.
+func terminate(ctx context.Context, w *world, _ *testscript.TestScript, args []string) error {
+	name := w.app(args[0])
+	_, err := w.patchObject(ctx, applications(), name.Namespace, name.Name, map[string]any{
+		"status": map[string]any{"operationState": map[string]any{"phase": v1alpha1.OperationTerminating}},
+	})
+	return err
+}
+
+// refresh APP asks for a new look, and waits until it has been had.
+func refresh(ctx context.Context, w *world, _ *testscript.TestScript, args []string) error {
+	name := w.app(args[0])
+	_, err := w.patchObject(ctx, applications(), name.Namespace, name.Name, map[string]any{
+		"metadata": map[string]any{"annotations": map[string]any{v1alpha1.AnnotationRefresh: v1alpha1.RefreshNormal}},
+	})
+	if err != nil {
+		return err
+	}
+	return w.eventually(ctx, func() error {
+		app := &v1alpha1.Application{}
+		if err := w.client.Get(ctx, name, app); err != nil {
+			return err
+		}
+		if _, waiting := app.Annotations[v1alpha1.AnnotationRefresh]; waiting {
+			return errors.New("the Application was not looked at")
+		}
+		return nil
+	})
+}
+
+// restart stops the scenario's own controller and starts another.
+func restart(_ context.Context, w *world, _ *testscript.TestScript, _ []string) error {
+	if w.controller == w.stage.controller {
+		return errors.New("only a scenario with a controller of its own can restart it")
+	}
+	w.controller.stop()
+	w.controller = startController(w.t, w.env, w.controller.namespace)
+	return nil
+}
+
+// deleteObject OBJECT... deletes without waiting; what is not there is no error.
+func deleteObject(ctx context.Context, w *world, _ *testscript.TestScript, args []string) error {
+	for _, arg := range args {
+		r, err := w.ref(arg)
+		if err != nil {
+			return err
+		}
+		resource, err := w.resource(r)
+		if err != nil {
+			return err
+		}
+		background := metav1.DeletePropagationBackground
+		if err := resource.Delete(ctx, r.name, metav1.DeleteOptions{PropagationPolicy: &background}); err != nil && !apierrors.IsNotFound(err) {
+			return err
+		}
+	}
+	return nil
+}
+
+// patch OBJECT YAML merges a change into an object.
+func patch(ctx context.Context, w *world, _ *testscript.TestScript, args []string) error {
+	if len(args) != 2 {
+		return errors.New("patch OBJECT CHANGE")
+	}
+	r, err := w.ref(args[0])
+	if err != nil {
+		return err
+	}
+	resource, err := w.resource(r)
+	if err != nil {
+		return err
+	}
+	data, err := asJSON(args[1])
+	if err != nil {
+		return err
+	}
+	_, err = resource.Patch(ctx, r.name, types.MergePatchType, data, metav1.PatchOptions{FieldManager: person})
+	return err
+}
+
+// remember OBJECT... keeps what the objects are now, for same, unchanged and
+// recreated.
+func remember(ctx context.Context, w *world, _ *testscript.TestScript, args []string) error {
+	for _, arg := range args {
+		r, err := w.ref(arg)
+		if err != nil {
+			return err
+		}
+		if w.marks[arg], err = w.get(ctx, r); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// within DURATION is how long the assertions that follow may take to become true.
+func within(_ context.Context, w *world, _ *testscript.TestScript, args []string) error {
+	d, err := time.ParseDuration(args[0])
+	if err == nil {
+		w.patience = d
+	}
+	return err
+}
