@@ -84,6 +84,15 @@ func TestDeleteWithFinalizer(t *testing.T) {
 	}
 }
 
+func TestDeleteRefused(t *testing.T) {
+	b := newBench(t)
+	out := b.apply(b.object("{apiVersion: v1, kind: ConfigMap, metadata: {name: c}}"))
+	err := b.Delete(b.ctx(), manifest.KeyOf(out), DeleteOptions{Propagation: "Sideways"})
+	if !IsRejected(err) || !strings.Contains(err.Error(), `"Sideways"`) {
+		t.Errorf("a refusal is passed on in the API server's words, got %v", err)
+	}
+}
+
 func TestRemoveFinalizerKeepsOthers(t *testing.T) {
 	b := newBench(t)
 	out := b.apply(b.object("{apiVersion: v1, kind: ConfigMap, metadata: {name: c, finalizers: [a/b]}}"))

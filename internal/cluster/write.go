@@ -145,8 +145,13 @@ func (c *Cluster) remove(ctx context.Context, res Resource, key manifest.Key, op
 		path = append(path, "namespaces", key.Namespace)
 	}
 	path = append(path, res.GVR.Resource, key.Name)
-	data, err := c.catalog.client.RESTClient().Delete().AbsPath(path...).
-		SetHeader("Content-Type", "application/json").SetHeader("Accept", "application/json").Body(body).Do(ctx).Raw()
+	result := c.catalog.client.RESTClient().Delete().AbsPath(path...).
+		SetHeader("Content-Type", "application/json").SetHeader("Accept", "application/json").Body(body).Do(ctx)
+	// Only this one reads what the API server says about a refusal.
+	if err := result.Error(); err != nil {
+		return nil, err
+	}
+	data, err := result.Raw()
 	if err != nil {
 		return nil, err
 	}
