@@ -113,11 +113,11 @@ func (r *Run) apply(ctx context.Context, a machine.Action, result *machine.Resul
 
 // applyOptions says how an object is written; live is nil if there is none. A
 // namespace that the application makes for itself is shared with others and so
-// is always applied server-side, which leaves theirs alone.
+// is always applied server-side, and what they have set is not taken over.
 func (r *Run) applyOptions(key manifest.Key, obj, live *unstructured.Unstructured) cluster.ApplyOptions {
 	policy := r.op.Write
 	if r.index.untracked[key] {
-		policy = cluster.Policy{NoValidation: policy.NoValidation}
+		policy = cluster.Policy{NoValidation: policy.NoValidation, KeepOwners: true}
 	}
 	return policy.For(obj, live)
 }
