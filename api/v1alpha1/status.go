@@ -216,7 +216,8 @@ type RevisionHistory struct {
 // ConditionType is the kind of a condition.
 type ConditionType string
 
-// Kinds of conditions. Those that end in Error stop automation, those that end in Warning do not.
+// Kinds of conditions. Those that end in Error stop automation, those that end in Warning do not, and the others say
+// what is waited for.
 const (
 	ConditionDeletionError           ConditionType = "DeletionError"
 	ConditionInvalidSpecError        ConditionType = "InvalidSpecError"
@@ -227,6 +228,10 @@ const (
 	ConditionRepeatedResourceWarning ConditionType = "RepeatedResourceWarning"
 	ConditionExcludedResourceWarning ConditionType = "ExcludedResourceWarning"
 	ConditionOrphanedResourceWarning ConditionType = "OrphanedResourceWarning"
+	// ConditionDeletionProgressing says what the deletion of an Application is at. Argo CD does not know it.
+	ConditionDeletionProgressing ConditionType = "DeletionProgressing"
+	// ConditionSyncWaiting says why an automated sync does not start now. Argo CD does not know it.
+	ConditionSyncWaiting ConditionType = "SyncWaiting"
 )
 
 // ApplicationCondition is a problem or a warning.

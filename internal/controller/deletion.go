@@ -15,11 +15,6 @@ import (
 	"github.com/wavetrain/wavetrain/internal/plan"
 )
 
-// conditionDeletionProgressing says what the deletion of an Application waits
-// for. Its name ends in neither Error nor Warning: Argo CD's clients take it for
-// information.
-const conditionDeletionProgressing v1alpha1.ConditionType = "DeletionProgressing"
-
 // finalize carries out what the Application's finalizers ask for and lets it go
 // when nothing is left: PreDelete hooks, then the managed objects, then PostDelete
 // hooks. A finalizer that is gone is the memory of a stage that is done.
@@ -142,5 +137,5 @@ func withHookFinalizers(finalizers []string, onDeletion []plan.Group) []string {
 
 // deleting puts on the status what the deletion is at.
 func (s *session) deleting(message string) {
-	s.problems = append(s.problems, v1alpha1.ApplicationCondition{Type: conditionDeletionProgressing, Message: message})
+	s.problems = append(s.problems, v1alpha1.ApplicationCondition{Type: v1alpha1.ConditionDeletionProgressing, Message: message})
 }

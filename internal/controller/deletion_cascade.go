@@ -68,10 +68,12 @@ func (s *session) deletable(ctx context.Context) ([]*unstructured.Unstructured, 
 			all[obj.GetUID()] = obj
 		}
 	}
+	// What goes with this Application is from now on for others to take.
+	s.wakeups.add(s.renderings.remove(nameOf(s.app))...)
 	var list []*unstructured.Unstructured
 	var keys []manifest.Key
 	for _, obj := range all {
-		if !stays(s.app, obj) && s.forbids(manifest.KeyOf(obj)) == "" {
+		if !stays(s.app, obj) && s.forbids(manifest.KeyOf(obj)) == "" && !s.renderedElsewhere(manifest.KeyOf(obj)) {
 			list = append(list, obj)
 			keys = append(keys, manifest.KeyOf(obj))
 		}
@@ -120,8 +122,8 @@ func confirmation(app *v1alpha1.Application, left []*unstructured.Unstructured) 
 	if approvedSince(app, asked) {
 		return ""
 	}
-	return fmt.Sprintf("nothing is deleted before somebody confirms the deletion of %s: set the annotation %s to a time not before %s",
-		bounded(names), v1alpha1.AnnotationDeletionApproved, asked.UTC().Format(time.RFC3339))
+	return fmt.Sprintf("nothing is deleted before somebody confirms the deletion of %s: run `wavetrain app confirm-deletion %s`, or set the annotation %s to a time not before %s",
+		bounded(names), app.Name, v1alpha1.AnnotationDeletionApproved, asked.UTC().Format(time.RFC3339))
 }
 
 // approvedSince tells whether somebody has confirmed deletions at that time or

@@ -268,7 +268,7 @@ func TestDeletionWaitsForConfirmation(t *testing.T) {
 	w.annotate(name, v1alpha1.AnnotationDeletionApproved, time.Now().Add(-time.Hour).UTC().Format(time.RFC3339))
 	w.delete(name)
 	w.until(name, 30*time.Second, "waiting for a person", func(app *v1alpha1.Application) bool {
-		return containsAll(condition(app, "DeletionProgressing"), []string{"confirms", "ConfigMap/data", v1alpha1.AnnotationDeletionApproved})
+		return containsAll(condition(app, v1alpha1.ConditionDeletionProgressing), []string{"confirms", "ConfigMap/data", v1alpha1.AnnotationDeletionApproved})
 	})
 	if !w.exists("data", &corev1.ConfigMap{}) || !w.exists("plain", &corev1.ConfigMap{}) {
 		t.Error("something was deleted without confirmation")
@@ -297,7 +297,7 @@ func TestDeletionNamesWhatHoldsItAndWhatCannotBeRendered(t *testing.T) {
 
 	w.delete(held)
 	w.until(held, 30*time.Second, "telling who holds it", func(app *v1alpha1.Application) bool {
-		return strings.Contains(condition(app, "DeletionProgressing"), "held (held by finalizer example.test/holds)")
+		return strings.Contains(condition(app, v1alpha1.ConditionDeletionProgressing), "held (held by finalizer example.test/holds)")
 	})
 	var object corev1.ConfigMap
 	if !w.exists("held", &object) {

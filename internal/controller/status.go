@@ -142,10 +142,13 @@ func (s *session) fillConditions() {
 	if s.comparison != nil {
 		found = append(found, status.PlanConditions(s.comparison.Plan)...)
 	}
+	if warning, ok := s.sharedWarning(); ok {
+		found = append(found, warning)
+	}
 	if warning, ok := status.Truncated(s.st.dropped); ok {
 		found = append(found, warning)
 	}
-	evaluated := append(status.Evaluated(), v1alpha1.ConditionSyncError, v1alpha1.ConditionDeletionError, conditionDeletionProgressing, conditionSyncWaiting)
+	evaluated := append(status.Evaluated(), v1alpha1.ConditionSyncError, v1alpha1.ConditionDeletionError, v1alpha1.ConditionDeletionProgressing, v1alpha1.ConditionSyncWaiting)
 	s.app.Status.Conditions = status.Conditions(s.app.Status.Conditions, evaluated, found, s.now)
 }
 

@@ -13,10 +13,6 @@ import (
 	"github.com/wavetrain/wavetrain/internal/window"
 )
 
-// conditionSyncWaiting says why an automated sync does not start now. Its name
-// ends in neither Error nor Warning: Argo CD's clients take it for information.
-const conditionSyncWaiting v1alpha1.ConditionType = "SyncWaiting"
-
 // blockedByWindow begins the message of an operation that a window holds up, in
 // Argo CD's words.
 const blockedByWindow = "Sync operation blocked by sync window: "
@@ -113,7 +109,7 @@ func (s *session) closedOn(ctx context.Context, run *operationRun) bool {
 func (s *session) automationWaits(op v1alpha1.Operation) bool {
 	d := s.window(op, time.Time{})
 	if !d.Allowed {
-		s.problems = append(s.problems, v1alpha1.ApplicationCondition{Type: conditionSyncWaiting, Message: blockedByWindow + d.Reason})
+		s.problems = append(s.problems, v1alpha1.ApplicationCondition{Type: v1alpha1.ConditionSyncWaiting, Message: blockedByWindow + d.Reason})
 	}
 	return !d.Allowed
 }

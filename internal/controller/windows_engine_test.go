@@ -39,13 +39,13 @@ func TestAutomationStartsWhenTheWindowOpens(t *testing.T) {
 	})
 	name := w.app("shop", repo, "app", inProject("night"))
 	w.until(name, 5*time.Second, "waiting for the window", func(app *v1alpha1.Application) bool {
-		return strings.HasPrefix(condition(app, "SyncWaiting"), blocked) && app.Status.OperationState == nil
+		return strings.HasPrefix(condition(app, v1alpha1.ConditionSyncWaiting), blocked) && app.Status.OperationState == nil
 	})
 	app := w.until(name, 30*time.Second, "converged", converged)
 	if started := app.Status.OperationState.StartedAt.Time; started.Before(closes.Truncate(time.Second)) {
 		t.Errorf("started at %s, before the window closed at %s", started, closes)
 	}
-	if text := condition(app, "SyncWaiting"); text != "" {
+	if text := condition(app, v1alpha1.ConditionSyncWaiting); text != "" {
 		t.Errorf("it is still said to wait: %s", text)
 	}
 }
