@@ -39,6 +39,7 @@ type applications struct {
 	destinations *destinations
 	wakeups      *wakeups
 	watchlist    *watchlist
+	renderings   *renderings
 
 	// life ends when the controller stops; rollouts live in it, not in the
 	// reconcile call that began them.
@@ -55,7 +56,7 @@ func newApplications(opts Options, c client.Client) *applications {
 		opts: opts, client: c,
 		repositories: repositories{secrets: c, namespace: opts.Namespace},
 		comparer:     pipeline.NewComparer(),
-		wakeups:      newWakeups(), watchlist: newWatchlist(),
+		wakeups:      newWakeups(), watchlist: newWatchlist(), renderings: newRenderings(),
 		life: life, end: end,
 		states: map[types.NamespacedName]*appState{},
 	}
@@ -151,6 +152,7 @@ func (a *applications) forget(name types.NamespacedName) {
 	a.mu.Unlock()
 	instance := a.instance(name)
 	a.watchlist.remove(name, instance)
+	a.wakeups.add(a.renderings.remove(name)...)
 	a.renderer.Forget(instance)
 	a.comparer.Forget(instance)
 	if st == nil {

@@ -5,6 +5,7 @@ package controller
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/wavetrain/wavetrain/api/v1alpha1"
@@ -18,6 +19,8 @@ type automation struct {
 	// Status and Resources are the present comparison.
 	Status    v1alpha1.SyncStatusCode
 	Resources []v1alpha1.ResourceStatus
+	// Foreign are objects that another Application owns and renders too.
+	Foreign []manifest.Key
 	// Namespace is the destination namespace if it lacks metadata that the
 	// Application manages.
 	Namespace string
@@ -120,8 +123,9 @@ func decideHeal(in automation, now time.Time) decision {
 	}
 	only := []manifest.Key{}
 	for _, r := range in.Resources {
-		if r.Status == v1alpha1.SyncStatusOutOfSync && (!r.RequiresPruning || in.Prune) {
-			only = append(only, manifest.Key{Group: r.Group, Kind: r.Kind, Namespace: r.Namespace, Name: r.Name})
+		key := manifest.Key{Group: r.Group, Kind: r.Kind, Namespace: r.Namespace, Name: r.Name}
+		if r.Status == v1alpha1.SyncStatusOutOfSync && (!r.RequiresPruning || in.Prune) && !slices.Contains(in.Foreign, key) {
+			only = append(only, key)
 		}
 	}
 	if in.Namespace != "" {
@@ -129,6 +133,10 @@ func decideHeal(in automation, now time.Time) decision {
 	}
 	if len(only) == 0 {
 		// All that is out of sync may not be touched.
+		return decision{}
+	}
+	if len(only) == 0 {
+		// All that differs belongs to somebody else.
 		return decision{}
 	}
 	return decision{Start: true, Only: only}

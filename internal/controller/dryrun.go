@@ -28,6 +28,7 @@ func (s *session) dryRun(ctx context.Context, op v1alpha1.Operation, desired *pi
 		s.reject(op, err.Error())
 		return nil
 	}
+	s.refuseShared(comparison.Plan, op)
 	tryCtx, cancel := context.WithTimeoutCause(ctx, dryRunTimeout, fmt.Errorf("no answer within %s", dryRunTimeout))
 	defer cancel()
 	op.Info = withOperationID(op.Info, newOperationID())

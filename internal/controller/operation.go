@@ -217,6 +217,7 @@ func (s *session) launch(ctx context.Context, op v1alpha1.Operation, desired *pi
 		s.by(s.now.Add(retryAfterError))
 		return nil
 	}
+	s.refuseShared(comparison.Plan, op)
 	op.Info = withOperationID(op.Info, id)
 	run := &operationRun{
 		id: id, request: op, desired: desired, sources: operationSources(s.app, op), plan: comparison.Plan,
@@ -335,7 +336,7 @@ func (s *session) automate(ctx context.Context) error {
 	in := automation{
 		Enabled: s.app.Spec.AutomatedEnabled(), Prune: s.app.Spec.AutomatedPrune(),
 		SelfHeal: s.app.Spec.AutomatedSelfHeal(), AllowEmpty: s.app.Spec.AutomatedAllowEmpty(),
-		Status: s.syncStatus(), Resources: s.resources(),
+		Status: s.syncStatus(), Resources: s.resources(), Foreign: s.foreign(),
 		Release: release, Hooks: hasHooks(s.comparison.Plan), Completed: s.completed(),
 		Attempt: s.lastAttempt(release), Heals: s.st.heals, LastHeal: s.st.lastHeal,
 	}
@@ -418,7 +419,7 @@ func (s *session) compare(ctx context.Context, desired *pipeline.Desired, op v1a
 	comparison, err := s.comparer.Compare(ctx, s.permitted(), pipeline.Subject{
 		App: s.instance, Server: s.dest.Server, Namespace: s.app.Spec.Destination.Namespace,
 		Desired: desired, Options: s.operationOptions(op), Write: writePolicy(op),
-		Ignore: s.app.Spec.IgnoreDifferences, Inventory: entries,
+		Ignore: s.app.Spec.IgnoreDifferences, Inventory: entries, Elsewhere: s.renderedElsewhere,
 	})
 	if err != nil {
 		return nil, err

@@ -89,7 +89,9 @@ type session struct {
 	compared   *pipeline.Desired
 	state      *status.State
 	problems   []v1alpha1.ApplicationCondition
-	wake       time.Time
+	// shared are the objects that other Applications have too.
+	shared []sharedObject
+	wake   time.Time
 }
 
 // by asks for another look at the given time at the latest.
@@ -188,6 +190,7 @@ func (s *session) lookAt(ctx context.Context, desired *pipeline.Desired) error {
 	}
 	s.comparison, s.compared, s.state = comparison, desired, nil
 	s.watch(comparison)
+	s.findShared(comparison)
 	return nil
 }
 

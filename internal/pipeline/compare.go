@@ -57,6 +57,9 @@ type Subject struct {
 	// Write is how the application has its objects written.
 	Write  cluster.Policy
 	Ignore []v1alpha1.ResourceIgnoreDifferences
+	// Elsewhere tells whether another application renders an object: then it is
+	// not superfluous. Nil means that nobody does.
+	Elsewhere func(manifest.Key) bool
 	// Inventory lists objects that earlier releases wrote.
 	Inventory []inventory.Entry
 }

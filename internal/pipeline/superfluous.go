@@ -36,7 +36,11 @@ func superfluous(dest Destination, s Subject, draft *plan.Plan) []inventory.Cand
 			in.Live = append(in.Live, live)
 		}
 	}
-	return inventory.Prunable(in)
+	found := inventory.Prunable(in)
+	if s.Elsewhere == nil {
+		return found
+	}
+	return slices.DeleteFunc(found, func(c inventory.Candidate) bool { return s.Elsewhere(c.Key) })
 }
 
 // dependants says which objects of others would go with a definition: those of

@@ -1,0 +1,148 @@
+// Copyright The Wavetrain Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package controller
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/wavetrain/wavetrain/api/v1alpha1"
+	"github.com/wavetrain/wavetrain/internal/diag"
+	"github.com/wavetrain/wavetrain/internal/inventory"
+	"github.com/wavetrain/wavetrain/internal/manifest"
+	"github.com/wavetrain/wavetrain/internal/pipeline"
+	"github.com/wavetrain/wavetrain/internal/plan"
+)
+
+// codeShared is the finding of an object that another Application has too.
+const codeShared = "shared-resource"
+
+// sharedObject is an object that belongs to another Application as well.
+type sharedObject struct {
+	key manifest.Key
+	// apps are the other Applications by their instance names.
+	apps []string
+	// foreign is true when the live object carries the mark of one of them that
+	// still renders it: it is left to that one.
+	foreign bool
+}
+
+func (o sharedObject) message(instance string) string {
+	return o.key.Short() + " is part of applications " + strings.Join(append([]string{instance}, o.apps...), " and ")
+}
+
+func compareNames(a, b types.NamespacedName) int {
+	return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+}
+
+// renderedKeys are the ordinary objects that a plan of the whole application is
+// about. A namespace that is made by option belongs to nobody.
+func renderedKeys(p *plan.Plan) []manifest.Key {
+	var keys []manifest.Key
+	add := func(steps []plan.Step) {
+		for _, step := range steps {
+			switch step.Action {
+			case plan.Hook, plan.Prune, plan.SkipPrune:
+				continue
+			}
+			if !step.Untracked {
+				keys = append(keys, step.Key)
+			}
+		}
+	}
+	for _, g := range p.Groups {
+		add(g.Steps)
+	}
+	add(p.InSync)
+	return keys
+}
+
+// findShared notes what the Application renders and which of it others have too.
+func (s *session) findShared(c *pipeline.Comparison) {
+	keys := renderedKeys(c.Plan)
+	s.wakeups.add(s.renderings.set(nameOf(s.app), s.dest.Server, keys)...)
+	s.shared = nil
+	for _, key := range keys {
+		// Definitions carry no mark: several applications may ship the same one.
+		if !inventory.Tracked(key.GroupKind()) {
+			continue
+		}
+		var apps []string
+		for _, other := range s.renderings.others(nameOf(s.app), s.dest.Server, key) {
+			apps = append(apps, s.applications.instance(other))
+		}
+		owner, foreign := "", false
+		if live := c.Live[key]; live != nil {
+			owner = s.owner(key, live.GetAnnotations()[manifest.AnnotationTrackingID])
+			foreign = owner != "" && slices.Contains(apps, owner)
+		}
+		if owner != "" && !foreign {
+			apps = append(apps, owner)
+		}
+		if len(apps) > 0 {
+			s.shared = append(s.shared, sharedObject{key: key, apps: apps, foreign: foreign})
+		}
+	}
+	slices.SortFunc(s.shared, func(a, b sharedObject) int { return a.key.Compare(b.key) })
+}
+
+// owner returns the instance name of the other Application whose mark an object
+// carries, empty if there is none.
+func (s *session) owner(key manifest.Key, mark string) string {
+	id, err := manifest.ParseTrackingID(mark)
+	if err != nil || id.App == s.instance || !inventory.SelfTracked(id.App, mark, key) {
+		return ""
+	}
+	return id.App
+}
+
+// renderedElsewhere tells whether another Application renders an object: then it
+// is handed over, not deleted.
+func (s *session) renderedElsewhere(key manifest.Key) bool {
+	return len(s.renderings.others(nameOf(s.app), s.dest.Server, key)) > 0
+}
+
+// sharedWarning is the condition for shared objects; ok is false if there are
+// none.
+func (s *session) sharedWarning() (condition v1alpha1.ApplicationCondition, ok bool) {
+	var texts []string
+	for _, o := range s.shared {
+		texts = append(texts, o.message(s.instance))
+	}
+	if len(texts) == 0 {
+		return v1alpha1.ApplicationCondition{}, false
+	}
+	return v1alpha1.ApplicationCondition{Type: v1alpha1.ConditionSharedResourceWarning, Message: bounded(texts)}, true
+}
+
+// refuseShared adds a finding for every object of an operation's plan that
+// another Application has too, if the operation must fail then.
+func (s *session) refuseShared(p *plan.Plan, op v1alpha1.Operation) {
+	if !manifest.ParseOptions(op.Sync.SyncOptions...).Has("FailOnSharedResource=true") {
+		return
+	}
+	for _, o := range s.shared {
+		p.Findings = append(p.Findings, diag.Diagnostic{
+			Code: codeShared, Severity: diag.Error, Subject: o.key,
+			Message: "Shared resource found: " + o.message(s.instance),
+			Hint:    "let one of them render it, or drop FailOnSharedResource=true",
+		})
+	}
+	diag.Sort(p.Findings)
+}
+
+// foreign are the objects that other Applications own and still render: healing
+// them would go back and forth for ever.
+func (s *session) foreign() []manifest.Key {
+	var keys []manifest.Key
+	for _, o := range s.shared {
+		if o.foreign {
+			keys = append(keys, o.key)
+		}
+	}
+	return keys
+}
