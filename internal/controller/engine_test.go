@@ -433,3 +433,21 @@ func TestFailedHookIsTriedAgain(t *testing.T) {
 		t.Errorf("retryCount %d, message %q", state.RetryCount, state.Message)
 	}
 }
+
+func TestFixDoesNotWaitForTheRetriesOfWhatItFixes(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, sandboxtest.Options{Own: true})
+	w.env.SetRules(t, "rules:\n  - match: {kind: Job, name: broken}\n    failAfter: 0s\n")
+	hook := func(name string) string {
+		return strings.Replace(job(name, "argocd.argoproj.io/hook", "PreSync"), "spec:\n", "spec:\n  backoffLimit: 0\n", 1)
+	}
+	repo := gittest.New(t, map[string]string{"app/hook.yaml": hook("broken"), "app/a.yaml": configMap("a")})
+	name := w.app("shop", repo, "app", func(app *v1alpha1.Application) {
+		app.Spec.SyncPolicy.Retry = &v1alpha1.RetryStrategy{Limit: 5, Backoff: &v1alpha1.Backoff{Duration: "10m", MaxDuration: "10m"}}
+	})
+	w.until(name, 30*time.Second, "waiting for its next attempt", func(app *v1alpha1.Application) bool {
+		return app.Status.OperationState != nil && strings.Contains(app.Status.OperationState.Message, "Retrying attempt #1 at")
+	})
+	fix := repo.Commit("fix", map[string]string{"app/hook.yaml": hook("good")})
+	w.until(name, 30*time.Second, "converged at the fix", convergedAt(fix))
+}

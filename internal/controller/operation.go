@@ -113,7 +113,8 @@ func (s *session) conclude(ctx context.Context, state *v1alpha1.OperationState) 
 	outcome := rec.Outcome
 	terminating := state.Phase == v1alpha1.OperationTerminating
 	retry := state.Operation.Retry
-	if outcome.Retry && !terminating && retry.Allows(int64(rec.Attempt-1)) {
+	newer := s.newerRelease(state.Operation)
+	if outcome.Retry && !terminating && newer == "" && retry.Allows(int64(rec.Attempt-1)) {
 		delay, err := retry.Delay(int64(rec.Attempt - 1))
 		if err != nil {
 			s.problem(v1alpha1.ConditionInvalidSpecError, err)
@@ -133,6 +134,9 @@ func (s *session) conclude(ctx context.Context, state *v1alpha1.OperationState) 
 	if terminating && outcome.Retry {
 		state.Phase, state.Message = v1alpha1.OperationFailed, "Operation terminated"
 	}
+	if newer != "" && outcome.Retry {
+		state.Message += "; superseded by " + newer
+	}
 	state.Message = status.Retried(state.Message, int64(rec.Attempt-1))
 	finished := metav1.NewTime(rec.FinishedAt)
 	state.FinishedAt = &finished
@@ -144,6 +148,20 @@ func (s *session) conclude(ctx context.Context, state *v1alpha1.OperationState) 
 	// written, and automation looks at the result.
 	s.observe(ctx)
 	return s.automate(ctx)
+}
+
+// newerRelease returns the revisions of a release that has taken the place of the
+// one that an automated operation last tried, or "": a fix does not wait for the
+// retries of what it fixes.
+func (s *session) newerRelease(op v1alpha1.Operation) string {
+	n := len(s.st.memory.Attempts)
+	if !op.InitiatedBy.Automated || n == 0 || s.comparison == nil || s.unknownSources() {
+		return ""
+	}
+	if s.release(s.compared) == s.st.memory.Attempts[n-1].Spec {
+		return ""
+	}
+	return strings.Join(s.compared.Revisions, ", ")
 }
 
 // resume continues the attempt that the record holds. When what it rolled out
