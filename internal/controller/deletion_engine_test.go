@@ -229,11 +229,12 @@ func TestFailedPreDeleteHookKeepsEverything(t *testing.T) {
 func TestKilledDuringADeleteHookItRunsOnce(t *testing.T) {
 	t.Parallel()
 	w := newWorldWithoutController(t, sandboxtest.Options{Own: true})
-	w.env.SetRules(t, "rules:\n  - match: {kind: Job}\n    succeedAfter: 3s\n")
+	w.env.SetRules(t, "rules:\n  - match: {kind: Job, name: stuck}\n    neverFinish: true\n  - match: {kind: Job}\n    succeedAfter: 3s\n")
 	repo := gittest.New(t, map[string]string{
 		"app/a.yaml":       configMap("a"),
 		"app/backup.yaml":  job("backup", "argocd.argoproj.io/hook", "PreDelete"),
 		"app/cleanup.yaml": job("cleanup", "argocd.argoproj.io/hook", "PostDelete"),
+		"sync/b.yaml":      configMap("b"), "sync/stuck.yaml": job("stuck", "argocd.argoproj.io/hook", "PostSync"),
 	})
 	name := w.app("shop", repo, "app", cascading)
 	mirrors := t.TempDir()
@@ -253,6 +254,20 @@ func TestKilledDuringADeleteHookItRunsOnce(t *testing.T) {
 			t.Errorf("hook %s was created %d times", hook, n)
 		}
 	}
+
+	// A sync that the deletion finds interrupted is not taken up to be ended.
+	interrupted := w.app("interrupted", repo, "sync", cascading)
+	w.until(interrupted, 30*time.Second, "waiting for its hook", func(app *v1alpha1.Application) bool {
+		return app.Status.OperationState != nil && strings.Contains(app.Status.OperationState.Message, "Job/stuck")
+	})
+	kill()
+	repo.Commit("break the manifests", map[string]string{"sync/b.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: [}\n"})
+	w.delete(interrupted)
+	w.startProcess(mirrors)
+	w.untilGone(interrupted, 30*time.Second)
+	w.eventually(10*time.Second, "nothing of it is left", func() (bool, string) {
+		return !w.exists("b", &corev1.ConfigMap{}) && !w.exists("stuck", &batchv1.Job{}), "something is there"
+	})
 }
 
 func TestDeletionWaitsForConfirmation(t *testing.T) {

@@ -175,7 +175,7 @@ func (s *session) resume(ctx context.Context, state *v1alpha1.OperationState) er
 	if err != nil {
 		s.problem(v1alpha1.ConditionComparisonError, err)
 		s.by(s.now.Add(retryAfterError))
-		return nil //nolint:nilerr // it is on the Application, and comes again on our own clock
+		return nil
 	}
 	return s.launch(ctx, state.Operation, desired, rec.Operation, rec.Attempt)
 }
@@ -207,7 +207,7 @@ func (s *session) start(ctx context.Context, op v1alpha1.Operation, id string, a
 	desired, err := s.requested(ctx, op)
 	if err != nil {
 		s.reject(op, err.Error())
-		return nil //nolint:nilerr // it is on the Application
+		return nil
 	}
 	if desired == nil {
 		if s.app.Operation != nil && len(s.problems) > 0 {
@@ -244,7 +244,7 @@ func (s *session) launch(ctx context.Context, op v1alpha1.Operation, desired *pi
 	run.Run = s.driver().Start(s.life, rollout.Operation{
 		App: s.app.Namespace + "/" + s.app.Name, ID: id, Attempt: attempt, Plan: comparison.Plan,
 		State: s.st.memory, Store: recordStore{s.st.record}, Spec: run.release, Partial: partial(op),
-		Write: writePolicy(op), Propagation: operationPropagation(op),
+		Write: writePolicy(op), Respect: s.respected(op), Propagation: operationPropagation(op),
 	})
 	s.st.run = run
 	s.follow(run)
