@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/wavetrain/wavetrain/internal/cluster"
+	"github.com/wavetrain/wavetrain/internal/diag"
 	"github.com/wavetrain/wavetrain/internal/event"
 	"github.com/wavetrain/wavetrain/internal/manifest"
 	"github.com/wavetrain/wavetrain/internal/plan"
@@ -189,6 +190,28 @@ func TestInvalidPlanIsNotBegun(t *testing.T) {
 		}
 		if w := m.Writes(); len(w) > 0 {
 			t.Errorf("something was written: %+v", w)
+		}
+	})
+}
+
+func TestKindThatComesLaterIsWaitedFor(t *testing.T) {
+	inMemory(t, func(p *place, m *rollouttest.Memory) {
+		gadget := p.object("ConfigMap", "gadget", "")
+		gadget.SetAPIVersion("example.test/v1")
+		gadget.SetKind("Gadget")
+		op := p.operation("op-1", rollouttest.Group(manifest.Sync, 0, rollouttest.Step(gadget)))
+		op.Plan.Findings = append(op.Plan.Findings, diag.Diagnostic{
+			Code: plan.CodeKindNotKnownYet, Severity: diag.Info, Subject: manifest.KeyOf(gadget),
+		})
+		r := p.driver().Start(p.Context(), op)
+		p.eventually("the wait for the kind", func(e event.Event) bool { return strings.Contains(e.Message, "trying again") })
+		definition := rollouttest.Object("CustomResourceDefinition", "gadgets.example.test", "")
+		definition.SetAPIVersion("apiextensions.k8s.io/v1")
+		definition.Object["spec"] = map[string]any{"group": "example.test", "names": map[string]any{"kind": "Gadget"}, "scope": "Namespaced"}
+		m.Put(definition)
+		p.mustEnd(p.await(r), machine.PhaseSucceeded)
+		if _, ok := m.Get(manifest.KeyOf(gadget)); !ok {
+			t.Error("the object was not created")
 		}
 	})
 }

@@ -110,6 +110,8 @@ func (r *Run) premature(step *plan.Step) string {
 	switch {
 	case r.index.changes[step.Key.GroupKind()]:
 		return fmt.Sprintf("this sync brings the definition of %s", step.Key.GroupKind())
+	case r.index.expected[step.Key.GroupKind()]:
+		return fmt.Sprintf("something else is to register %s", step.Key.GroupKind())
 	case step.Key.Kind == "Pod" && r.admitsPod(step):
 		return "this sync brings what the Pod needs to be admitted"
 	case step.Key.Namespace != "" && len(r.index.byKey[namespace]) > 0 && !r.exists(namespace):
@@ -166,7 +168,10 @@ func (r *Run) trial(step *plan.Step) func(context.Context) error {
 		anew := step.Action == plan.Hook
 		var err error
 		if !anew {
-			_, err = r.cluster.Apply(ctx, obj, options)
+			var desired *unstructured.Unstructured
+			if desired, err = r.respecting(ctx, key, obj, options); err == nil {
+				_, err = r.cluster.Apply(ctx, desired, options)
+			}
 			anew = exists && options.Force && cluster.IsImmutable(err) && cluster.Recreatable(key)
 		}
 		if anew {

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/wavetrain/wavetrain/internal/cluster"
+	"github.com/wavetrain/wavetrain/internal/diff"
 	"github.com/wavetrain/wavetrain/internal/health"
 	"github.com/wavetrain/wavetrain/internal/manifest"
 	"github.com/wavetrain/wavetrain/internal/rollout/machine"
@@ -67,10 +68,11 @@ func (r *Run) do(ctx context.Context, a machine.Action, result *machine.Result) 
 	}
 }
 
-// arriving makes the error of a kind that this plan defines a transient one: it
-// takes a moment until a new kind is served.
+// arriving makes the error of a kind that this plan defines, or that something
+// else is said to register, a transient one: it takes a moment until a new kind is
+// served.
 func (r *Run) arriving(key manifest.Key, err error) error {
-	if err != nil && cluster.IsUnknownKind(err) && r.index.defines[key.GroupKind()] {
+	if err != nil && cluster.IsUnknownKind(err) && r.index.comes(key.GroupKind()) {
 		return errors.New(worded(err))
 	}
 	return err
@@ -96,7 +98,12 @@ func (r *Run) apply(ctx context.Context, a machine.Action, result *machine.Resul
 		return err
 	}
 	before, existed := r.cluster.Get(a.Key)
-	live, err := r.cluster.Apply(ctx, a.Object, r.applyOptions(a.Key, a.Object, before))
+	options := r.applyOptions(a.Key, a.Object, before)
+	desired, err := r.respecting(ctx, a.Key, a.Object, options)
+	if err != nil {
+		return err
+	}
+	live, err := r.cluster.Apply(ctx, desired, options)
 	if err != nil {
 		return err
 	}
@@ -120,6 +127,28 @@ func (r *Run) applyOptions(key manifest.Key, obj, live *unstructured.Unstructure
 		policy = cluster.Policy{NoValidation: policy.NoValidation, KeepOwners: true}
 	}
 	return policy.For(obj, live)
+}
+
+// respecting returns what to apply so that ignored fields stay as they are.
+func (r *Run) respecting(ctx context.Context, key manifest.Key, desired *unstructured.Unstructured, o cluster.ApplyOptions) (*unstructured.Unstructured, error) {
+	if r.op.Respect == nil {
+		return desired, nil
+	}
+	live, owners, exists := r.cluster.GetOwned(key)
+	if exists && live.GetAPIVersion() != desired.GetAPIVersion() {
+		// The cache holds another version than Git names.
+		fetched, err := r.cluster.Fetch(ctx, key, desired.GroupVersionKind().Version)
+		if err != nil && !apierrors.IsNotFound(err) {
+			return nil, err
+		}
+		live, owners, exists = fetched, nil, err == nil
+	}
+	if !exists {
+		return desired, nil
+	}
+	rules := *r.op.Respect
+	rules.ManagedFields = owners
+	return diff.Respect(desired, live, rules, o.Method == cluster.ServerSide), nil
 }
 
 func (r *Run) accept(result *machine.Result, live *unstructured.Unstructured, verb string) {

@@ -25,6 +25,8 @@ type index struct {
 	// defines are the kinds whose definition is in the plan, changes those whose
 	// definition the plan brings or changes.
 	defines, changes map[schema.GroupKind]bool
+	// expected are the kinds that something else is said to register meanwhile.
+	expected map[schema.GroupKind]bool
 	// kinds are all that must be watched, in order.
 	kinds []schema.GroupKind
 }
@@ -35,6 +37,12 @@ func newIndex(p *plan.Plan, operation string) index {
 		defines:   map[schema.GroupKind]bool{},
 		untracked: map[manifest.Key]bool{},
 		changes:   map[schema.GroupKind]bool{},
+		expected:  map[schema.GroupKind]bool{},
+	}
+	for _, f := range p.Findings {
+		if f.Code == plan.CodeKindNotKnownYet {
+			x.expected[f.Subject.GroupKind()] = true
+		}
 	}
 	// Pods and what makes them tell why a workload does not get on.
 	kinds := map[schema.GroupKind]bool{{Kind: "Pod"}: true, {Group: "apps", Kind: "ReplicaSet"}: true}
@@ -51,6 +59,9 @@ func newIndex(p *plan.Plan, operation string) index {
 	})
 	return x
 }
+
+// comes tells whether a kind that is not served may come to be in this rollout.
+func (x *index) comes(gk schema.GroupKind) bool { return x.defines[gk] || x.expected[gk] }
 
 func (x *index) add(step *plan.Step, operation string, kinds map[schema.GroupKind]bool) {
 	x.steps = append(x.steps, step)

@@ -65,8 +65,8 @@ type problem struct {
 }
 
 // watchKinds has everything watched that the plan writes or waits for, and what
-// tells about it. It returns the kinds that neither the cluster serves nor the
-// plan defines.
+// tells about it. It returns the kinds that the cluster does not serve and that
+// will not come.
 func (r *Run) watchKinds(ctx context.Context) ([]schema.GroupKind, error) {
 	var unserved []schema.GroupKind
 	err := r.try(ctx, "watch the kinds of the plan", func(ctx context.Context) error {
@@ -80,7 +80,7 @@ func (r *Run) watchKinds(ctx context.Context) ([]schema.GroupKind, error) {
 			if !cluster.IsUnknownKind(k.Err) {
 				return err
 			}
-			if !r.index.defines[k.Kind] {
+			if !r.index.comes(k.Kind) {
 				unserved = append(unserved, k.Kind)
 			}
 		}
