@@ -10,7 +10,9 @@ import (
 
 	"github.com/wavetrain/wavetrain/api/v1alpha1"
 	"github.com/wavetrain/wavetrain/internal/cluster"
+	"github.com/wavetrain/wavetrain/internal/diff"
 	"github.com/wavetrain/wavetrain/internal/manifest"
+	"github.com/wavetrain/wavetrain/internal/pipeline"
 	"github.com/wavetrain/wavetrain/internal/plan"
 )
 
@@ -91,6 +93,19 @@ func writePolicy(op v1alpha1.Operation) cluster.Policy {
 	s := op.Sync.SyncStrategy
 	policy.Force = s != nil && (s.Apply != nil && s.Apply.Force || s.Hook != nil && s.Hook.Force)
 	return policy
+}
+
+// respected are the ignore rules that an operation heeds when it writes; nil if
+// it writes everything. The comparison has read the rules before.
+func (s *session) respected(op v1alpha1.Operation) *diff.Options {
+	if !manifest.ParseOptions(op.Sync.SyncOptions...).Has("RespectIgnoreDifferences=true") {
+		return nil
+	}
+	rules, err := pipeline.IgnoreOptions(s.app.Spec.IgnoreDifferences)
+	if err != nil {
+		return nil
+	}
+	return &rules
 }
 
 // operationPropagation is how prunes reach the objects below; foreground unless

@@ -27,6 +27,11 @@ type Change struct {
 	Manager string `json:"manager,omitempty"`
 }
 
+// Deletion takes fields out of an object; what it is given stays as it is.
+type Deletion interface {
+	From(obj map[string]any) (map[string]any, error)
+}
+
 // Options control a comparison.
 type Options struct {
 	// Manager applies the desired state. Defaults to manifest.FieldManager.
@@ -37,6 +42,9 @@ type Options struct {
 	// Ignore are the application's rules; those that do not select the object are
 	// passed over.
 	Ignore []v1alpha1.ResourceIgnoreDifferences
+	// Deletions carry out the jq expressions of Ignore; one that is not among them
+	// ignores nothing.
+	Deletions map[string]Deletion
 	// Mutations keeps differences in fields that Wavetrain does not own: what
 	// admission or defaulting adds because of another change. By default they are
 	// left out, as they would not be there without that change.
@@ -79,7 +87,7 @@ func Compare(desired, live, predicted *unstructured.Unstructured, opts Options) 
 	if local {
 		predicted = Predict(desired, live, opts)
 	}
-	rules := rulesFor(live, opts.Ignore)
+	rules := rulesFor(live, opts)
 	was, want := bare(live), bare(predicted)
 	rules.removeFrom(was)
 	rules.removeFrom(want)

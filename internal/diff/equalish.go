@@ -31,8 +31,8 @@ func Equalish(desired, live *unstructured.Unstructured, opts Options) bool {
 	if set == nil || version != desired.GetAPIVersion() {
 		return false
 	}
-	rules := rulesFor(live, opts.Ignore)
-	if len(rules.managers) > 0 {
+	rules := rulesFor(live, opts)
+	if len(rules.managers) > 0 || len(rules.deletions) > 0 {
 		return false
 	}
 	m := matcher{rules: rules, seen: fieldpath.NewSet()}

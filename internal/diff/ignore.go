@@ -21,12 +21,14 @@ type rules struct {
 	// pointers are JSON pointers, split and unescaped.
 	pointers [][]string
 	managers []string
+	// deletions take out what expressions select.
+	deletions []Deletion
 }
 
-func rulesFor(u *unstructured.Unstructured, all []v1alpha1.ResourceIgnoreDifferences) rules {
+func rulesFor(u *unstructured.Unstructured, opts Options) rules {
 	var r rules
 	key := manifest.KeyOf(u)
-	for _, rule := range all {
+	for _, rule := range opts.Ignore {
 		if !selectsObject(rule, key) {
 			continue
 		}
@@ -36,6 +38,11 @@ func rulesFor(u *unstructured.Unstructured, all []v1alpha1.ResourceIgnoreDiffere
 			}
 		}
 		r.managers = append(r.managers, rule.ManagedFieldsManagers...)
+		for _, expression := range rule.JQPathExpressions {
+			if d := opts.Deletions[expression]; d != nil {
+				r.deletions = append(r.deletions, d)
+			}
+		}
 	}
 	return r
 }
@@ -68,6 +75,12 @@ func (r rules) removeFrom(u *unstructured.Unstructured) {
 	slices.SortFunc(pointers, func(a, b []string) int { return -slices.CompareFunc(a, b, compareTokens) })
 	for _, p := range pointers {
 		u.Object, _ = removeAt(u.Object, p).(map[string]any)
+	}
+	for _, d := range r.deletions {
+		// A rule that fails on this object ignores nothing of it.
+		if out, err := d.From(u.Object); err == nil {
+			u.Object = out
+		}
 	}
 }
 

@@ -22,6 +22,7 @@ import (
 	"github.com/wavetrain/wavetrain/internal/cluster"
 	"github.com/wavetrain/wavetrain/internal/diff"
 	"github.com/wavetrain/wavetrain/internal/inventory"
+	"github.com/wavetrain/wavetrain/internal/jq"
 	"github.com/wavetrain/wavetrain/internal/manifest"
 	"github.com/wavetrain/wavetrain/internal/plan"
 )
@@ -62,6 +63,8 @@ type Subject struct {
 	Elsewhere func(manifest.Key) bool
 	// Inventory lists objects that earlier releases wrote.
 	Inventory []inventory.Entry
+
+	ignore diff.Options
 }
 
 // Verdict is the comparison of one rendered object with the live one.
@@ -127,9 +130,29 @@ func (c *Comparer) Forget(app string) {
 	delete(c.seen, app)
 }
 
+// IgnoreOptions are the options of a comparison that heeds ignore rules. A jq
+// expression that cannot be read is an error.
+func IgnoreOptions(rules []v1alpha1.ResourceIgnoreDifferences) (diff.Options, error) {
+	opts := diff.Options{Ignore: rules, Deletions: map[string]diff.Deletion{}}
+	for _, rule := range rules {
+		for _, expression := range rule.JQPathExpressions {
+			deletion, err := jq.Delete(expression)
+			if err != nil {
+				return diff.Options{}, fmt.Errorf("ignoreDifferences for %s: %w", rule.Kind, err)
+			}
+			opts.Deletions[expression] = deletion
+		}
+	}
+	return opts, nil
+}
+
 // Compare reads the live state and makes the plan. It only fails when the
-// cluster cannot be read.
+// cluster or a rule cannot be read.
 func (c *Comparer) Compare(ctx context.Context, dest Destination, s Subject) (*Comparison, error) {
+	var err error
+	if s.ignore, err = IgnoreOptions(s.Ignore); err != nil {
+		return nil, err
+	}
 	if err := watchKinds(ctx, dest, s); err != nil {
 		return nil, err
 	}

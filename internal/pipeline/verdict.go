@@ -34,11 +34,14 @@ func verdictOn(ctx context.Context, dest Destination, s Subject, step plan.Step)
 		}
 		live, owners = fetched, nil
 	}
-	opts := diff.Options{Ignore: s.Ignore, ManagedFields: owners}
+	opts := s.ignore
+	opts.ManagedFields = owners
 	if diff.Equalish(desired, live, opts) {
 		return Verdict{Live: live}, nil
 	}
-	predicted, err := dest.Apply(ctx, desired, foretold(s.Write, step, live))
+	trial := foretold(s.Write, step, live)
+	// What is ignored must not keep the API server from judging the rest.
+	predicted, err := dest.Apply(ctx, diff.Respect(desired, live, opts, trial.Method == cluster.ServerSide), trial)
 	if err != nil {
 		return undecided(ctx, live, err)
 	}

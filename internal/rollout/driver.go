@@ -10,6 +10,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/wavetrain/wavetrain/internal/cluster"
+	"github.com/wavetrain/wavetrain/internal/diff"
 	"github.com/wavetrain/wavetrain/internal/event"
 	"github.com/wavetrain/wavetrain/internal/plan"
 	"github.com/wavetrain/wavetrain/internal/rollout/machine"
@@ -68,6 +69,9 @@ type Operation struct {
 	Limits *machine.Limits
 	// Write is how objects are written that do not say otherwise.
 	Write cluster.Policy
+	// Respect, if given, are the ignore rules whose fields are left as they are on
+	// objects that exist.
+	Respect *diff.Options
 	// Confirmed allows the prunes that need a confirmation.
 	Confirmed bool
 	// Propagation of prunes; defaults to foreground.

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -38,6 +39,8 @@ type Kinds interface {
 type Live interface {
 	// Get returns an object, never older than this process' own last write of it.
 	Get(key manifest.Key) (*unstructured.Unstructured, bool)
+	// GetOwned is Get with the entries that say which manager owns which field.
+	GetOwned(key manifest.Key) (*unstructured.Unstructured, []metav1.ManagedFieldsEntry, bool)
 	// Children returns the objects that name uid as an owner.
 	Children(uid types.UID) []*unstructured.Unstructured
 	// Subscribe calls fn, which must not block, for every change.

@@ -156,6 +156,12 @@ func (m *Memory) Get(key manifest.Key) (*unstructured.Unstructured, bool) {
 	return u.DeepCopy(), true
 }
 
+// GetOwned implements rollout.Live; nobody is known to own anything.
+func (m *Memory) GetOwned(key manifest.Key) (*unstructured.Unstructured, []metav1.ManagedFieldsEntry, bool) {
+	u, ok := m.Get(key)
+	return u, nil, ok
+}
+
 // Children implements rollout.Live.
 func (m *Memory) Children(uid types.UID) []*unstructured.Unstructured {
 	m.mu.Lock()
