@@ -45,12 +45,19 @@ type destinations struct {
 	open map[string]*destination
 }
 
+// registration is how a cluster is known: its address, its name, and the only
+// project that it is for, empty for all.
+type registration struct {
+	server, name, project string
+}
+
 // destination is one open cluster.
 type destination struct {
 	*cluster.Cluster
-	// Server is the address that Applications give, Name the name under which it
-	// is registered.
-	Server, Name string
+	// Server is the address that Applications give.
+	Server string
+	// known is how it was registered when it was opened.
+	known registration
 
 	fingerprint string
 	stop        context.CancelFunc
@@ -88,26 +95,27 @@ func newDestinations(home *rest.Config, secrets client.Reader, namespace string,
 // long the cluster stays open. The error says which clusters there are when none
 // matches.
 func (d *destinations) get(ctx, life context.Context, dest v1alpha1.ApplicationDestination) (*destination, error) {
-	server, name, cfg, err := d.config(ctx, dest)
+	known, cfg, err := d.config(ctx, dest)
 	if err != nil {
 		return nil, err
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	fingerprint := cfg.Host + "\x00" + cfg.BearerToken + "\x00" + string(cfg.CAData) + "\x00" + string(cfg.CertData)
-	if known, ok := d.open[server]; ok {
-		if known.fingerprint == fingerprint && known.Name == name {
-			return known, nil
+	server := known.server
+	if opened, ok := d.open[server]; ok {
+		if opened.fingerprint == fingerprint && opened.known == known {
+			return opened, nil
 		}
-		// The Secret has changed: what is open uses outdated credentials.
-		known.stop()
+		// The Secret has changed: what is open may use outdated credentials.
+		opened.stop()
 	}
 	c, err := cluster.New(cfg, cluster.Options{})
 	if err != nil {
 		return nil, fmt.Errorf("open cluster %s: %w", server, err)
 	}
 	runCtx, stop := context.WithCancel(life)
-	opened := &destination{Cluster: c, Server: server, Name: name, fingerprint: fingerprint, stop: stop}
+	opened := &destination{Cluster: c, Server: server, known: known, fingerprint: fingerprint, stop: stop}
 	c.Subscribe(func(change cluster.Change) { d.changed(server, change) })
 	go func() {
 		// Start ends with its context; what goes wrong meanwhile shows in every
@@ -118,21 +126,21 @@ func (d *destinations) get(ctx, life context.Context, dest v1alpha1.ApplicationD
 	return opened, nil
 }
 
-// config finds the address, the name and the connection for dest.
-func (d *destinations) config(ctx context.Context, dest v1alpha1.ApplicationDestination) (server, name string, cfg *rest.Config, err error) {
+// config finds the cluster and the connection for dest.
+func (d *destinations) config(ctx context.Context, dest v1alpha1.ApplicationDestination) (registration, *rest.Config, error) {
 	switch {
 	case dest.Server != "" && dest.Name != "":
-		return "", "", nil, fmt.Errorf("%w has both server %q and name %q: give one of them", errNoCluster, dest.Server, dest.Name)
+		return registration{}, nil, fmt.Errorf("%w has both server %q and name %q: give one of them", errNoCluster, dest.Server, dest.Name)
 	case dest.Server == "" && dest.Name == "":
-		return "", "", nil, fmt.Errorf("%w has neither server nor name: give one of them, for example server: %s", errNoCluster, v1alpha1.InClusterServer)
+		return registration{}, nil, fmt.Errorf("%w has neither server nor name: give one of them, for example server: %s", errNoCluster, v1alpha1.InClusterServer)
 	}
-	server = strings.TrimSuffix(dest.Server, "/")
+	server := strings.TrimSuffix(dest.Server, "/")
 	if server == v1alpha1.InClusterServer || dest.Name == v1alpha1.InClusterName {
-		return v1alpha1.InClusterServer, v1alpha1.InClusterName, d.home, nil
+		return registration{server: v1alpha1.InClusterServer, name: v1alpha1.InClusterName}, d.home, nil
 	}
 	var secrets corev1.SecretList
 	if err := d.secrets.List(ctx, &secrets, client.InNamespace(d.namespace), client.MatchingLabels{SecretTypeLabel: secretTypeCluster}); err != nil {
-		return "", "", nil, fmt.Errorf("list cluster Secrets: %w", err)
+		return registration{}, nil, fmt.Errorf("list cluster Secrets: %w", err)
 	}
 	var known []string
 	for i := range secrets.Items {
@@ -141,9 +149,9 @@ func (d *destinations) config(ctx context.Context, dest v1alpha1.ApplicationDest
 		if (dest.Name != "" && dest.Name == name) || (server != "" && server == address) {
 			cfg, err := secretConfig(address, data["config"])
 			if err != nil {
-				return "", "", nil, fmt.Errorf("cluster Secret %s/%s: %w", d.namespace, secrets.Items[i].Name, err)
+				return registration{}, nil, fmt.Errorf("cluster Secret %s/%s: %w", d.namespace, secrets.Items[i].Name, err)
 			}
-			return address, name, cfg, nil
+			return registration{server: address, name: name, project: string(data["project"])}, cfg, nil
 		}
 		known = append(known, name+" ("+address+")")
 	}
@@ -152,7 +160,7 @@ func (d *destinations) config(ctx context.Context, dest v1alpha1.ApplicationDest
 	if len(known) > 0 {
 		hint = "registered are " + strings.Join(known, ", ")
 	}
-	return "", "", nil, fmt.Errorf("%w: there is no cluster %q: %s; register it with a Secret labelled %s: %s", errNoCluster, dest.Server+dest.Name, hint, SecretTypeLabel, secretTypeCluster)
+	return registration{}, nil, fmt.Errorf("%w: there is no cluster %q: %s; register it with a Secret labelled %s: %s", errNoCluster, dest.Server+dest.Name, hint, SecretTypeLabel, secretTypeCluster)
 }
 
 // secretConfig reads the key "config" of a cluster Secret.

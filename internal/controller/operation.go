@@ -236,6 +236,12 @@ func (s *session) launch(ctx context.Context, op v1alpha1.Operation, desired *pi
 		return nil
 	}
 	s.refuseShared(comparison.Plan, op)
+	if rec := s.st.memory.Operation; rec != nil && rec.Operation == id && rec.Attempt == attempt && !rec.Ended() {
+		if reason := revoked(comparison.Plan); reason != "" {
+			s.by(s.now)
+			return s.giveUp(ctx, reason)
+		}
+	}
 	op.Info = withOperationID(op.Info, id)
 	run := &operationRun{
 		id: id, request: op, desired: desired, sources: operationSources(s.app, op), plan: comparison.Plan,
@@ -327,6 +333,9 @@ func (s *session) whileRunning(ctx context.Context) error {
 		// The operation says what is wrong with the cluster; its progress is
 		// shown all the same.
 		return s.patch(ctx)
+	}
+	if reason := revoked(s.comparison.Plan); reason != "" {
+		run.Supersede(reason)
 	}
 	return s.writeStatus(ctx)
 }

@@ -62,7 +62,7 @@ func (s *session) checkSources(sources []v1alpha1.ApplicationSource) error {
 
 // target is the destination as projects know it.
 func (s *session) target() project.Destination {
-	return project.Destination{Server: s.dest.Server, Name: s.dest.Name, Namespace: s.app.Spec.Destination.Namespace}
+	return project.Destination{Server: s.dest.Server, Name: s.dest.known.name, Project: s.dest.known.project, Namespace: s.app.Spec.Destination.Namespace}
 }
 
 // forbids says why the project does not permit an object on the destination;
@@ -103,6 +103,17 @@ func forbidden(p *plan.Plan) map[manifest.Key]bool {
 		}
 	}
 	return keys
+}
+
+// revoked says which objects of an operation in progress the project has come to
+// forbid; nothing if there are none.
+func revoked(p *plan.Plan) string {
+	for _, f := range p.Findings {
+		if f.Code == codeNotPermitted {
+			return "the project no longer permits what is rolled out: " + f.Message
+		}
+	}
+	return ""
 }
 
 // unknowns makes the status of rows unknown whose objects the project does not

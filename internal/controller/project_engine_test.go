@@ -124,3 +124,25 @@ func TestProjectRefusesKindsAndProtectsWhatIsThere(t *testing.T) {
 		t.Error("an object of a kind that is not permitted was pruned")
 	}
 }
+
+func TestProjectThatForbidsLaterEndsTheRollout(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, sandboxtest.Options{Own: true})
+	w.env.SetRules(t, "rules:\n  - match: {kind: Job, name: slow}\n    succeedAfter: 20s\n")
+	repo := gittest.New(t, map[string]string{"app/slow.yaml": job("slow", "argocd.argoproj.io/hook", "PreSync"), "app/a.yaml": configMap("a")})
+	w.project("team")
+	name := w.app("shop", repo, "app", inProject("team"))
+	w.until(name, 30*time.Second, "waiting for the hook", func(app *v1alpha1.Application) bool {
+		return app.Status.OperationState != nil && strings.Contains(app.Status.OperationState.Message, "Job/slow")
+	})
+	w.changeProject("team", func(p *v1alpha1.AppProjectSpec) {
+		p.NamespaceResourceBlacklist = []v1alpha1.GroupKind{{Kind: "ConfigMap"}}
+	})
+	w.until(name, 15*time.Second, "ended", func(app *v1alpha1.Application) bool {
+		s := app.Status.OperationState
+		return s.Phase == v1alpha1.OperationFailed && strings.Contains(s.Message, "resource :ConfigMap is not permitted in project team")
+	})
+	if w.exists("a", &corev1.ConfigMap{}) {
+		t.Error("an object was written that the project had come to forbid")
+	}
+}

@@ -21,7 +21,7 @@ const blockedByWindow = "Sync operation blocked by sync window: "
 // when their answer may change.
 func (s *session) window(op v1alpha1.Operation, started time.Time) window.Decision {
 	d := window.Decide(s.project.Spec.SyncWindows, window.Subject{
-		Application: s.app.Name, Namespace: s.app.Spec.Destination.Namespace, Server: s.dest.Server, Cluster: s.dest.Name,
+		Application: s.app.Name, Namespace: s.app.Spec.Destination.Namespace, Server: s.dest.Server, Cluster: s.dest.known.name,
 	}, window.Sync{Manual: !op.InitiatedBy.Automated, Started: started}, s.now)
 	if !d.Changes.IsZero() {
 		s.by(d.Changes)

@@ -23,6 +23,8 @@ import (
 // namespace on it.
 type Destination struct {
 	Server, Name, Namespace string
+	// Project is the project that the cluster is registered for, empty for all.
+	Project string
 }
 
 // Rules are the permissions of one project, read once.
@@ -65,8 +67,11 @@ func (r *Rules) Source(repo string) bool {
 // Destination reports whether objects may go to a destination. Of an entry,
 // server or name must match, and namespace. A field that denies matches
 // everything that it does not name; what it names is forbidden, whatever the
-// other entries say.
+// other entries say. A project may insist on clusters that are registered for it.
 func (r *Rules) Destination(d Destination) bool {
+	if r.spec.PermitOnlyProjectScopedClusters && d.Project != r.project {
+		return false
+	}
 	permitted := false
 	for _, entry := range r.destinations {
 		cluster := d.Server != "" && entry.server.matches(d.Server) || d.Name != "" && entry.name.matches(d.Name)

@@ -83,6 +83,29 @@ func TestDestination(t *testing.T) {
 	}
 }
 
+func TestClustersOfOneProject(t *testing.T) {
+	everywhere := []v1alpha1.ApplicationDestination{{Server: "*", Namespace: "*"}}
+	for name, c := range map[string]struct {
+		reason  string
+		only    bool
+		project string
+		want    bool
+	}{
+		"free":  {"a cluster for all is for all", false, "", true},
+		"other": {"a project that does not insist takes any", false, "other", true},
+		"own":   {"one that insists takes its own", true, "team", true},
+		"not":   {"and no other", true, "other", false},
+		"all":   {"not even one for all", true, "", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := rules(v1alpha1.AppProjectSpec{Destinations: everywhere, PermitOnlyProjectScopedClusters: c.only})
+			if got := r.Destination(project.Destination{Server: "https://one.example.test", Project: c.project}); got != c.want {
+				t.Errorf("%s: got %t", c.reason, got)
+			}
+		})
+	}
+}
+
 func TestKind(t *testing.T) {
 	deployment, namespace := schema.GroupKind{Group: "apps", Kind: "Deployment"}, schema.GroupKind{Kind: "Namespace"}
 	kinds := func(pairs ...string) []v1alpha1.GroupKind {
