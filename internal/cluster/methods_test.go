@@ -115,8 +115,9 @@ func TestClientSide(t *testing.T) {
 	if diff := cmp.Diff(map[string]any{"app": []any{"web:2", 1}, "sidecar": []any{"s:1", 0}}, names); diff != "" {
 		t.Errorf("lists are merged by their keys (-want +got):\n%s", diff)
 	}
-	again := b.applyWith(second, ApplyOptions{Method: ClientSide})
-	if again.GetResourceVersion() != live.GetResourceVersion() {
+	settings := b.object("{apiVersion: v1, kind: ConfigMap, metadata: {name: c}, data: {a: '1'}}")
+	once, again := b.applyWith(settings, ApplyOptions{Method: ClientSide}), b.applyWith(settings, ApplyOptions{Method: ClientSide})
+	if again.GetResourceVersion() != once.GetResourceVersion() {
 		t.Error("an unchanged object was written")
 	}
 

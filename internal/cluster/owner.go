@@ -26,14 +26,14 @@ import (
 func (c *Cluster) takeOver(ctx context.Context, res Resource, key manifest.Key, manager string) error {
 	if c.synced(res) {
 		e, ok := c.store.get(key)
-		if !ok || !slices.ContainsFunc(e.managedFields(), superseded(e.Unstructured, manager)) {
+		if !ok || !slices.ContainsFunc(e.managedFields(), diff.SupersededOn(e.Unstructured, manager)) {
 			return nil
 		}
 	}
 	err := c.edit(ctx, edit{
 		op: "take over the fields of", res: res, key: key, kind: types.JSONPatchType,
 		patch: func(live *unstructured.Unstructured) ([]byte, error) {
-			fields, changed, err := takenOver(live.GetManagedFields(), manager, superseded(live, manager))
+			fields, changed, err := takenOver(live.GetManagedFields(), manager, diff.SupersededOn(live, manager))
 			if err != nil || !changed {
 				return nil, err
 			}
@@ -61,16 +61,6 @@ func (c *Cluster) synced(res Resource) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.synced
-}
-
-// superseded tells which entries of an object are taken over: those of tools
-// that Wavetrain replaces and, of an object that was applied client-side, those
-// of its own updates.
-func superseded(u *unstructured.Unstructured, manager string) func(metav1.ManagedFieldsEntry) bool {
-	_, clientSide := u.GetAnnotations()[corev1.LastAppliedConfigAnnotation]
-	return func(e metav1.ManagedFieldsEntry) bool {
-		return diff.Superseded(e) || clientSide && e.Manager == manager && e.Operation == metav1.ManagedFieldsOperationUpdate && e.Subresource == ""
-	}
 }
 
 // takenOver unites the entries of superseded tools with manager's own. The

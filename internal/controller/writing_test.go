@@ -183,3 +183,29 @@ func TestAdoptsWithAndWithoutMigration(t *testing.T) {
 		t.Errorf("without migration: %v by %s, want everything left to its owner", b.Data, managers(b.ManagedFields))
 	}
 }
+
+// TestFieldDroppedAfterAdoption takes an Application over that is in sync, so that
+// nothing is written, and drops a field later.
+func TestFieldDroppedAfterAdoption(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, sandboxtest.Options{})
+	w.must(w.client.Create(t.Context(), &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: w.Target, Name: "a",
+			Annotations: map[string]string{"argocd.argoproj.io/tracking-id": w.named("shop") + ":/ConfigMap:" + w.Target + "/a"},
+		},
+		Data: map[string]string{"v": "1", "dropped": "x"},
+	}, client.FieldOwner("argocd-controller")))
+	repo := gittest.New(t, map[string]string{"app/a.yaml": configMap("a", "data: {v: '1', dropped: x}")})
+	name := w.app("shop", repo, "app")
+	app := w.until(name, 30*time.Second, "in sync", func(app *v1alpha1.Application) bool { return app.Status.Sync.Status == v1alpha1.SyncStatusSynced })
+	if app.Status.OperationState != nil {
+		t.Errorf("an Application in sync was synced: %s", app.Status.OperationState.Message)
+	}
+	second := repo.Commit("drop a field", map[string]string{"app/a.yaml": configMap("a", "data: {v: '1'}")})
+	w.until(name, 30*time.Second, "at the second commit", convergedAt(second))
+	var a corev1.ConfigMap
+	if w.exists("a", &a); len(a.Data) != 1 {
+		t.Errorf("data = %v, want the dropped field gone", a.Data)
+	}
+}

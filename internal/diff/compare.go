@@ -45,6 +45,9 @@ type Options struct {
 	// Deletions carry out the jq expressions of Ignore; one that is not among them
 	// ignores nothing.
 	Deletions map[string]Deletion
+	// TakesOver says that the apply that is foretold takes over what superseded
+	// tools own, which a dry run alone does not show.
+	TakesOver bool
 	// Mutations keeps differences in fields that Wavetrain does not own: what
 	// admission or defaulting adds because of another change. By default they are
 	// left out, as they would not be there without that change.
@@ -92,7 +95,12 @@ func Compare(desired, live, predicted *unstructured.Unstructured, opts Options) 
 	rules.removeFrom(was)
 	rules.removeFrom(want)
 
-	d := differ{own: opts.manager(), managers: rules.managers}
+	d := differ{own: opts.manager(), ours: []string{opts.manager()}, managers: rules.managers}
+	if !local && opts.TakesOver {
+		desired := Normalize(desired)
+		rules.removeFrom(desired)
+		d.ours = append(d.ours, owned.takeOver(want.Object, desired.Object, SupersededOn(live, opts.manager()), opts.manager())...)
+	}
 	if !local && !opts.Mutations {
 		if after, err := ReadOwnership(predicted.GetManagedFields()); err == nil && len(after.entries) > 0 {
 			d.relevant = true
@@ -111,9 +119,11 @@ func Compare(desired, live, predicted *unstructured.Unstructured, opts Options) 
 type differ struct {
 	changes []Change
 	own     string
+	// ours are the managers whose fields count as own.
+	ours []string
 	// managers whose fields are ignored.
 	managers []string
-	// relevant restricts changes to fields that own has or will have.
+	// relevant restricts changes to fields that are or will be ours.
 	relevant bool
 	after    owners
 }
@@ -210,7 +220,7 @@ func (d *differ) report(p path, live, want any, owned, after owners) {
 	if slices.Contains(d.managers, manager) {
 		return
 	}
-	if d.relevant && !owned.has(d.own) && !after.has(d.own) {
+	if d.relevant && !slices.ContainsFunc(d.ours, func(m string) bool { return owned.has(m) || after.has(m) }) {
 		return
 	}
 	d.changes = append(d.changes, Change{Path: p.String(), Desired: want, Live: live, Manager: manager})

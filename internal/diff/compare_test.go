@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/wavetrain/wavetrain/api/v1alpha1"
@@ -205,5 +206,45 @@ func TestUnified(t *testing.T) {
 		if !strings.Contains(got, line+"\n") {
 			t.Errorf("missing line %q in\n%s", line, got)
 		}
+	}
+}
+
+func TestCompareTakesOver(t *testing.T) {
+	fields := func(manager string, op metav1.ManagedFieldsOperationType, set string) metav1.ManagedFieldsEntry {
+		return metav1.ManagedFieldsEntry{Manager: manager, Operation: op, APIVersion: "v1", FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(set)}
+	}
+	const update, apply = metav1.ManagedFieldsOperationUpdate, metav1.ManagedFieldsOperationApply
+	const both, mark = `{"f:data":{"f:a":{},"f:dropped":{}}}`, "metadata: {name: a}"
+	tests := map[string]struct {
+		reason   string
+		metadata string
+		owners   []metav1.ManagedFieldsEntry
+		off      bool
+		want     []string
+	}{
+		"Argo":       {"what only Argo CD owns and Git no longer has will go", mark, []metav1.ManagedFieldsEntry{fields("argocd-controller", update, both)}, false, []string{"data.dropped"}},
+		"ArgoApply":  {"however it wrote it", mark, []metav1.ManagedFieldsEntry{fields("argocd-controller", apply, both)}, false, []string{"data.dropped"}},
+		"Off":        {"unless nothing is taken over", mark, []metav1.ManagedFieldsEntry{fields("argocd-controller", update, both)}, true, nil},
+		"Shared":     {"what others own too stays", mark, []metav1.ManagedFieldsEntry{fields("helm", update, both), fields("someone", update, `{"f:data":{"f:dropped":{}}}`)}, false, nil},
+		"Foreign":    {"what others own is theirs", mark, []metav1.ManagedFieldsEntry{fields("someone", update, both)}, false, nil},
+		"OwnUpdate":  {"our own updates are kept apart", mark, []metav1.ManagedFieldsEntry{fields("wavetrain", update, both)}, false, nil},
+		"ClientSide": {"unless they come from client-side apply", "metadata: {name: a, annotations: {kubectl.kubernetes.io/last-applied-configuration: x}}", []metav1.ManagedFieldsEntry{fields("wavetrain", update, both)}, false, []string{"data.dropped"}},
+		"Label":      {"the label by which Argo CD marks objects is no difference", "metadata: {name: a, labels: {app.kubernetes.io/instance: x}}", []metav1.ManagedFieldsEntry{fields("argocd-controller", update, `{"f:metadata":{"f:labels":{"f:app.kubernetes.io/instance":{}}},"f:data":{"f:a":{}}}`)}, false, nil},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			desired := object(t, "{apiVersion: v1, kind: ConfigMap, metadata: {name: a}, data: {a: x}}")
+			live := object(t, "{apiVersion: v1, kind: ConfigMap, "+tt.metadata+", data: {a: x, dropped: y}}")
+			// The dry run takes only our own fields into account.
+			predicted := live.DeepCopy()
+			predicted.SetManagedFields(append([]metav1.ManagedFieldsEntry{fields("wavetrain", apply, `{"f:data":{"f:a":{}}}`)}, tt.owners...))
+			var got []string
+			for _, c := range Compare(desired, live, predicted, Options{ManagedFields: tt.owners, TakesOver: !tt.off}) {
+				got = append(got, c.Path)
+			}
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", tt.reason, diff)
+			}
+		})
 	}
 }

@@ -8,7 +8,9 @@ import (
 	"fmt"
 	"slices"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 )
 
@@ -48,6 +50,40 @@ func (o Ownership) applied(manager string) (set *fieldpath.Set, apiVersion strin
 		}
 	}
 	return nil, ""
+}
+
+// SupersededOn tells which entries of an object are taken over before manager
+// applies it: those of tools that Wavetrain replaces and, of an object that was
+// applied client-side, those of the manager's own updates.
+func SupersededOn(live *unstructured.Unstructured, manager string) func(metav1.ManagedFieldsEntry) bool {
+	_, clientSide := live.GetAnnotations()[corev1.LastAppliedConfigAnnotation]
+	return func(e metav1.ManagedFieldsEntry) bool {
+		return Superseded(e) || clientSide && e.Manager == manager && e.Operation == metav1.ManagedFieldsOperationUpdate && e.Subresource == ""
+	}
+}
+
+// takeOver removes from predicted what disappears because superseded entries are
+// taken over: what only they own and desired does not set. It returns their
+// managers.
+func (o Ownership) takeOver(predicted, desired map[string]any, superseded func(metav1.ManagedFieldsEntry) bool, own string) (managers []string) {
+	// What tools wrote for themselves is no difference to Git.
+	others := fieldpath.NewSet(
+		fieldpath.MakePathOrDie("metadata", "annotations"),
+		fieldpath.MakePathOrDie("metadata", "annotations", corev1.LastAppliedConfigAnnotation),
+		fieldpath.MakePathOrDie("metadata", "labels", "app.kubernetes.io/instance"),
+	)
+	for _, e := range o.entries {
+		if !superseded(e.ManagedFieldsEntry) && e.Manager != own {
+			others = others.Union(e.set)
+		}
+	}
+	for _, e := range o.entries {
+		if superseded(e.ManagedFieldsEntry) {
+			managers = append(managers, e.Manager)
+			dropUnset(e.ManagedFieldsEntry, predicted, desired, e.set.Difference(others))
+		}
+	}
+	return managers
 }
 
 // superseded reports whether a tool that Wavetrain replaces owns fields.

@@ -40,6 +40,7 @@ func verdictOn(ctx context.Context, dest Destination, s Subject, step plan.Step)
 		return Verdict{Live: live}, nil
 	}
 	trial := foretold(s.Write, step, live)
+	opts.TakesOver = trial.Method == cluster.ServerSide && !trial.KeepOwners
 	// What is ignored must not keep the API server from judging the rest.
 	predicted, err := dest.Apply(ctx, diff.Respect(desired, live, opts, trial.Method == cluster.ServerSide), trial)
 	if err != nil {
