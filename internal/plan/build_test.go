@@ -72,6 +72,7 @@ func TestObjectsAreDressed(t *testing.T) {
 		"Defaulted":     {"A namespaced object is given the destination's namespace.", object("v1 ConfigMap c"), "Sync/0/ConfigMap/dest/c", "dest", "app:/ConfigMap:dest/c"},
 		"Explicit":      {"A namespace of its own stays.", object("v1 ConfigMap own/c"), "Sync/0/ConfigMap/own/c", "own", "app:/ConfigMap:own/c"},
 		"ClusterScoped": {"A cluster-scoped object loses a namespace and is tracked under the destination's.", object("rbac.authorization.k8s.io/v1 ClusterRole wrong/r"), "Sync/0/rbac.authorization.k8s.io/ClusterRole/r", "", "app:rbac.authorization.k8s.io/ClusterRole:dest/r"},
+		"NotServedYet":  {"An object of a kind that nobody serves yet counts as namespaced.", object("x.example/v1 Widget w"), "Sync/0/x.example/Widget/dest/w", "dest", "app:x.example/Widget:dest/w"},
 		"Definition":    {"A definition is never tracked.", object("apiextensions.k8s.io/v1 CustomResourceDefinition d", defines("a.b", "C")), "Sync/0/apiextensions.k8s.io/CustomResourceDefinition/d", "", ""},
 		"Hook":          {"A hook is tracked like everything else.", object("batch/v1 Job j", hook("PreSync")), "PreSync/0/batch/Job/dest/j", "dest", "app:batch/Job:dest/j"},
 		"DeleteHook":    {"So is a hook that runs on deletion.", object("batch/v1 Job j", helmHook("post-delete")), "PostDelete/0/batch/Job/dest/j", "dest", "app:batch/Job:dest/j"},

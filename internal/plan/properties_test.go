@@ -114,10 +114,7 @@ func TestNothingIsLostOrInvented(t *testing.T) {
 		for _, o := range i.Objects {
 			class := manifest.Classify(o.Unstructured)
 			key := o.Key()
-			if namespaced, known := cluster(key.GroupKind()); known && namespaced && key.Namespace == "" {
-				key.Namespace = "dest"
-			}
-			if namespaced, defined := definedScope(i)[key.GroupKind().String()]; defined && namespaced && key.Namespace == "" {
+			if !clusterScoped(key.GroupKind()) && key.Namespace == "" {
 				key.Namespace = "dest"
 			}
 			if class.Skip || class.Ignored || class.OnlyOnDelete() || class.Hook && i.Options.SkipHooks {
@@ -154,18 +151,6 @@ func phaseOf(class manifest.Class, phase manifest.Phase) manifest.Phase {
 		return phase
 	}
 	return ""
-}
-
-// definedScope tells of the kinds that a definition taking part in i defines.
-func definedScope(i Input) map[string]bool {
-	defined := map[string]bool{}
-	for _, o := range i.Objects {
-		class := manifest.Classify(o.Unstructured)
-		if gk, ok := manifest.DefinesKind(o.Unstructured); ok && len(class.Phases) > 0 && !(class.Hook && i.Options.SkipHooks) {
-			defined[gk.String()] = true
-		}
-	}
-	return defined
 }
 
 func duplicated(findings []diag.Diagnostic, key manifest.Key) bool {

@@ -50,7 +50,7 @@ func (b *builder) read() []item {
 		switch {
 		case known && !namespaced:
 			it.key.Namespace = ""
-		case known && it.key.Namespace == "":
+		case namespaced && it.key.Namespace == "":
 			it.key.Namespace = b.in.Namespace
 		}
 		b.rendered[it.key] = true

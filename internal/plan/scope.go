@@ -31,8 +31,9 @@ func (b *builder) readDefinitions() {
 	}
 }
 
-// scope answers for the cluster, for the definitions of this set and, without a
-// cluster, for what is well known.
+// scope answers for the cluster and for the definitions of this set. Of other kinds
+// it says what is well known, and counts them as namespaced; they are known only
+// where there is no cluster that could contradict.
 func (b *builder) scope(gk schema.GroupKind) (namespaced, known bool) {
 	if b.in.Scope != nil {
 		if namespaced, known = b.in.Scope(gk); known {
@@ -42,10 +43,7 @@ func (b *builder) scope(gk schema.GroupKind) (namespaced, known bool) {
 	if namespaced, ok := b.defined[gk]; ok {
 		return namespaced, true
 	}
-	if b.in.Scope == nil {
-		return !clusterScoped(gk), true
-	}
-	return false, false
+	return !clusterScoped(gk), b.in.Scope == nil
 }
 
 // checkKinds reports objects of kinds that nobody serves.

@@ -85,18 +85,12 @@ func (b *builder) newPlaced(it item, phase manifest.Phase, obj *manifest.Object)
 	return s
 }
 
-// live returns the live object of an item. An object whose kind nobody serves
-// may be found under either form of its key.
+// live returns the live object of an item.
 func (b *builder) live(it item) (Live, bool) {
 	if it.key.Name == "" {
 		return Live{}, false
 	}
 	live, ok := b.in.Live[it.key]
-	if !ok && !it.served && it.key.Namespace == "" {
-		key := it.key
-		key.Namespace = b.in.Namespace
-		live, ok = b.in.Live[key]
-	}
 	return live, ok
 }
 

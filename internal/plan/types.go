@@ -27,7 +27,8 @@ type Input struct {
 	// Objects is the rendered set, hooks included, names as rendered.
 	Objects []manifest.Object
 	// Scope reports whether a kind is namespaced; known is false for kinds the
-	// cluster does not serve (the plan then takes the object as it is written).
+	// cluster does not serve. Those count as namespaced unless it is well known
+	// that they are not.
 	// Nil plans without a cluster: kinds that are well known or defined by a
 	// CustomResourceDefinition of the rendered set have their scope, every other
 	// kind counts as namespaced, and no kind is reported as unknown.
