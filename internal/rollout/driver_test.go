@@ -174,6 +174,26 @@ func TestPruneWaitsForConfirmation(t *testing.T) {
 	})
 }
 
+// What is wrong with an object is said once, with what to do about it.
+func TestInvalidPlanSaysWhatToDo(t *testing.T) {
+	inMemory(t, func(p *place, _ *rollouttest.Memory) {
+		unknown := p.object("ConfigMap", "gadget", "")
+		unknown.SetAPIVersion("example.test/v1")
+		unknown.SetKind("Gadget")
+		op := p.operation("op-1", rollouttest.Group(manifest.Sync, 0, rollouttest.Step(unknown)))
+		op.Plan.Findings = append(op.Plan.Findings, diag.Diagnostic{
+			Code: plan.CodeKindUnknown, Severity: diag.Error, Subject: manifest.KeyOf(unknown),
+			Message: "Gadget/gadget: nobody serves its kind", Hint: "deliver its definition before",
+		})
+		outcome := p.run(op)
+		p.mustEnd(outcome, machine.PhaseFailed)
+		want := "one or more synchronization tasks are not valid: Gadget/gadget: nobody serves its kind: deliver its definition before"
+		if outcome.Message != want {
+			t.Errorf("the message is %q, want %q", outcome.Message, want)
+		}
+	})
+}
+
 func TestInvalidPlanIsNotBegun(t *testing.T) {
 	inMemory(t, func(p *place, m *rollouttest.Memory) {
 		unknown := p.object("ConfigMap", "gadget", "")

@@ -34,15 +34,19 @@ func (r *Run) localProblems(unserved []schema.GroupKind) *problem {
 		if f.Severity != diag.Error {
 			continue
 		}
-		texts = append(texts, f.Message)
+		text := f.Message
+		if f.Hint != "" {
+			text += ": " + f.Hint
+		}
+		texts = append(texts, text)
 		for _, step := range r.index.steps {
 			if step.Key == f.Subject {
-				steps[step.ID] = f.Message
+				steps[step.ID] = text
 			}
 		}
 	}
 	for _, step := range r.index.steps {
-		if slices.Contains(unserved, step.Key.GroupKind()) && step.Action != plan.SkipPrune {
+		if _, told := steps[step.ID]; !told && slices.Contains(unserved, step.Key.GroupKind()) && step.Action != plan.SkipPrune {
 			text := fmt.Sprintf("the cluster does not serve kind %s", step.Key.GroupKind())
 			steps[step.ID] = text
 			texts = append(texts, text)
