@@ -18,8 +18,32 @@ func argoprojRule(kind string) rule {
 		return rollout
 	case "Workflow":
 		return workflow
+	case "CronWorkflow":
+		return cronWorkflow
+	case "AnalysisRun":
+		return byPhase(phases{good: []string{"Successful"}, bad: []string{"Failed", "Error"}, unclear: []string{"Inconclusive"}})
+	case "Experiment":
+		return byPhase(phases{good: []string{"Successful"}, bad: []string{"Failed", "Error"}, unclear: []string{"Inconclusive"}})
+	case "EventBus":
+		return byOutlook(outlook{good: []string{"Configured", "Deployed"}, anyGood: true})
+	case "EventSource", "Sensor":
+		return byOutlook(outlook{good: []string{"Deployed"}})
 	}
 	return nil
+}
+
+// cronWorkflow is well unless its spec or its last submission was refused; how its Workflows fare is theirs to say. Its
+// controller writes a status only when there is something to write.
+func cronWorkflow(s subject) Result {
+	for _, c := range s.conditions() {
+		if c.isTrue() && (c.Type == "SpecError" || c.Type == "SubmissionError") {
+			return degraded(c.Type, c.words())
+		}
+	}
+	if s.spec.isTrue("suspend") {
+		return healthy("Suspended", "it is suspended and starts nothing")
+	}
+	return healthy("Scheduled", "it starts Workflows by its schedule")
 }
 
 func applicationSet(s subject) Result {

@@ -82,7 +82,12 @@ type Context struct {
 	StorageClass func(name string) *unstructured.Unstructured
 	// IngressClass returns the class of that name, nil if there is none. The empty name asks for the default class.
 	IngressClass func(name string) *unstructured.Unstructured
+	// Custom is asked before the rules made here.
+	Custom Custom
 }
+
+// Custom judges kinds for which people wrote rules of their own; ok is false for the others.
+type Custom func(obj *unstructured.Unstructured) (r Result, ok bool)
 
 // hookFinalizer keeps a finished hook until its result was recorded; an object held by it alone is still judged.
 const hookFinalizer = "argocd.argoproj.io/hook-finalizer"
@@ -98,10 +103,16 @@ func OfWith(obj *unstructured.Unstructured, ctx Context) Result {
 	if obj.GetDeletionTimestamp() != nil && !slices.Contains(obj.GetFinalizers(), hookFinalizer) {
 		return terminating(obj)
 	}
+	if ctx.Custom != nil {
+		if r, ok := ctx.Custom(obj); ok {
+			r.Known = true
+			return r
+		}
+	}
 	s := newSubject(obj, ctx)
 	if judge := ruleFor(obj.GroupVersionKind().GroupKind()); judge != nil {
 		r := judge(s)
-		r.Known = true
+		r.Known = r.Status != ""
 		return r
 	}
 	return genericRule(s)
@@ -116,44 +127,17 @@ func Flaps(gk schema.GroupKind) bool {
 		schema.GroupKind{Group: "autoscaling", Kind: "HorizontalPodAutoscaler"}:
 		return true
 	}
+	switch {
+	case gk.Group == "gateway.networking.k8s.io" && strings.HasSuffix(gk.Kind, "Route"):
+		return true
+	case below(gk.Group, "toolkit.fluxcd.io"), cloudRule(gk) != nil:
+		return true
+	}
 	return false
 }
 
-// rule judges one kind of object.
+// rule judges one kind of object. A result without a status says that nothing is known of this one.
 type rule func(s subject) Result
-
-// ruleFor returns the rule made for a kind, nil if there is none.
-func ruleFor(gk schema.GroupKind) rule {
-	switch gk.Group {
-	case "":
-		return coreRule(gk.Kind)
-	case "apps":
-		return appsRule(gk.Kind)
-	case "batch":
-		return batchRule(gk.Kind)
-	case "autoscaling":
-		return autoscalingRule(gk.Kind)
-	case "networking.k8s.io", "extensions":
-		return networkingRule(gk.Kind)
-	case "policy":
-		return policyRule(gk.Kind)
-	case "apiextensions.k8s.io":
-		return apiextensionsRule(gk.Kind)
-	case "apiregistration.k8s.io":
-		return apiregistrationRule(gk.Kind)
-	case "external-secrets.io":
-		return externalSecretsRule(gk.Kind)
-	case "cert-manager.io":
-		return certManagerRule(gk.Kind)
-	case "postgresql.cnpg.io":
-		return cnpgRule(gk.Kind)
-	case "bitnami.com":
-		return sealedSecretsRule(gk.Kind)
-	case "argoproj.io":
-		return argoprojRule(gk.Kind)
-	}
-	return nil
-}
 
 func terminating(obj *unstructured.Unstructured) Result {
 	message := "pending deletion"

@@ -117,6 +117,22 @@ status:
 	})
 }
 
+func TestCustomRulesComeFirst(t *testing.T) {
+	ctx := Context{Custom: func(obj *unstructured.Unstructured) (Result, bool) {
+		return Result{Status: Degraded, Reason: "Custom"}, obj.GetKind() == "Widget" || obj.GetKind() == "Job"
+	}}
+	run(t, map[string]verdict{
+		"a kind nobody knows":   {reason: "it has no other rule", object: "{apiVersion: example.com/v1, kind: Widget, metadata: {name: w}}", ctx: ctx, want: Degraded, because: "Custom"},
+		"a kind known natively": {reason: "people's own rule replaces the native one", object: "{apiVersion: batch/v1, kind: Job, metadata: {name: j}}", ctx: ctx, want: Degraded, because: "Custom"},
+		"a kind of no concern":  {reason: "the native rule stays", object: "{apiVersion: v1, kind: Service, metadata: {name: s}}", ctx: ctx, want: Healthy},
+		"on its way out": {
+			reason: "whatever a rule says, what is being deleted is not well",
+			object: `{apiVersion: batch/v1, kind: Job, metadata: {name: j, deletionTimestamp: "2026-01-01T00:00:00Z"}}`,
+			ctx:    ctx, want: Progressing, because: "Terminating",
+		},
+	})
+}
+
 func TestOfNothing(t *testing.T) {
 	want := Result{Status: Missing, Reason: "NotFound", Message: "does not exist", Known: true}
 	if diff := cmp.Diff(want, Of(nil)); diff != "" {
@@ -172,6 +188,11 @@ func TestFlaps(t *testing.T) {
 		{Group: "external-secrets.io", Kind: "ExternalSecret"},
 		{Group: "cert-manager.io", Kind: "Certificate"},
 		{Group: "autoscaling", Kind: "HorizontalPodAutoscaler"},
+		{Group: "gateway.networking.k8s.io", Kind: "HTTPRoute"},
+		{Group: "source.toolkit.fluxcd.io", Kind: "GitRepository"},
+		{Group: "rds.aws.upbound.io", Kind: "Instance"},
+		{Group: "sql.cnrm.cloud.google.com", Kind: "SQLInstance"},
+		{Group: "s3.services.k8s.aws", Kind: "Bucket"},
 	}
 	for _, gk := range flapping {
 		if !Flaps(gk) {
@@ -184,6 +205,8 @@ func TestFlaps(t *testing.T) {
 		{Kind: "Pod"},
 		{Group: "cert-manager.io", Kind: "Issuer"},
 		{Group: "example.com", Kind: "Certificate"},
+		{Group: "gateway.networking.k8s.io", Kind: "Gateway"},
+		{Group: "notupbound.io", Kind: "Instance"},
 	}
 	for _, gk := range steady {
 		if Flaps(gk) {
@@ -216,7 +239,44 @@ func ruledKinds() map[schema.GroupVersionKind]bool {
 		of("cert-manager.io", "v1", true, "Certificate", "Issuer", "ClusterIssuer"),
 		of("postgresql.cnpg.io", "v1", true, "Cluster", "Database"),
 		of("bitnami.com", "v1alpha1", true, "SealedSecret"),
-		of("argoproj.io", "v1alpha1", false, "Application", "ApplicationSet", "Rollout", "Workflow"),
+		of("argoproj.io", "v1alpha1", false, "Application", "ApplicationSet", "Rollout", "Workflow", "CronWorkflow"),
+		of("argoproj.io", "v1alpha1", true, "AnalysisRun", "Experiment", "EventBus", "EventSource", "Sensor"),
+		of("kafka.strimzi.io", "v1", true, "Kafka", "KafkaConnect", "KafkaTopic", "KafkaRebalance"),
+		of("platform.confluent.io", "v1beta1", true, "Kafka", "Connector"),
+		of("kafka.banzaicloud.io", "v1beta1", false, "KafkaCluster"),
+		of("gateway.networking.k8s.io", "v1", false, "Gateway", "HTTPRoute", "BackendTLSPolicy"),
+		of("gateway.networking.k8s.io", "v1", true, "GatewayClass"),
+		of("pkg.crossplane.io", "v1", true, "Provider", "DeploymentRuntimeConfig"),
+		of("s3.aws.upbound.io", "v1beta1", true, "Bucket"),
+		of("storage.cnrm.cloud.google.com", "v1beta1", true, "StorageBucket"),
+		of("rds.services.k8s.aws", "v1alpha1", true, "DBInstance"),
+		of("cluster.x-k8s.io", "v1beta1", true, "Cluster", "Machine", "MachineDeployment", "MachinePool", "MachineHealthCheck", "ClusterClass"),
+		of("addons.cluster.x-k8s.io", "v1beta1", true, "ClusterResourceSet"),
+		of("kustomize.toolkit.fluxcd.io", "v1", true, "Kustomization"),
+		of("source.toolkit.fluxcd.io", "v1", true, "HelmRepository", "GitRepository"),
+		of("serving.knative.dev", "v1", true, "Service"),
+		of("operator.knative.dev", "v1beta1", true, "KnativeServing"),
+		of("keda.sh", "v1alpha1", true, "ScaledObject", "ScaledJob"),
+		of("install.istio.io", "v1alpha1", false, "IstioOperator"),
+		of("sailoperator.io", "v1", true, "Istio"),
+		of("velero.io", "v1", true, "Backup", "Schedule", "BackupStorageLocation"),
+		of("snapshot.storage.k8s.io", "v1", false, "VolumeSnapshot"),
+		of("elasticsearch.k8s.elastic.co", "v1", true, "Elasticsearch"),
+		of("kibana.k8s.elastic.co", "v1", true, "Kibana"),
+		of("acid.zalan.do", "v1", true, "postgresql"),
+		of("rabbitmq.com", "v1beta1", true, "RabbitmqCluster", "Queue"),
+		of("minio.min.io", "v2", true, "Tenant"),
+		of("pxc.percona.com", "v1", true, "PerconaXtraDBCluster"),
+		of("k8s.mariadb.com", "v1alpha1", true, "MariaDB", "Backup"),
+		of("clickhouse.altinity.com", "v1", true, "ClickHouseInstallation"),
+		of("monitoring.coreos.com", "v1", true, "Prometheus"),
+		of("karpenter.sh", "v1", true, "NodePool", "NodeClaim"),
+		of("kyverno.io", "v1", true, "ClusterPolicy"),
+		of("policies.kyverno.io", "v1", true, "ValidatingPolicy"),
+		of("k8s.keycloak.org", "v2alpha1", true, "Keycloak"),
+		of("flagger.app", "v1beta1", true, "Canary"),
+		of("projectcontour.io", "v1", true, "HTTPProxy"),
+		of("acme.cert-manager.io", "v1", true, "Order"),
 	} {
 		maps.Copy(all, m)
 	}
