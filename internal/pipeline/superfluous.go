@@ -7,6 +7,9 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/wavetrain/wavetrain/internal/cluster"
 	"github.com/wavetrain/wavetrain/internal/inventory"
@@ -43,6 +46,27 @@ func superfluous(dest Destination, s Subject, draft *plan.Plan) []inventory.Cand
 	return slices.DeleteFunc(found, func(c inventory.Candidate) bool { return s.Elsewhere(c.Key) })
 }
 
+// hold notes who still uses the candidates.
+func hold(ctx context.Context, dest Destination, candidates []inventory.Candidate) error {
+	holdable := func(c inventory.Candidate) bool { return inventory.Holdable(c.Key.GroupKind()) }
+	if !slices.ContainsFunc(candidates, holdable) {
+		return nil
+	}
+	if err := dest.Watch(ctx, inventory.HolderKinds()...); err != nil {
+		return err
+	}
+	var users []*unstructured.Unstructured
+	for _, gk := range inventory.HolderKinds() {
+		users = append(users, dest.List(gk)...)
+	}
+	for i := range candidates {
+		if holdable(candidates[i]) {
+			candidates[i].Holder = inventory.Holder(candidates[i].Key, users)
+		}
+	}
+	return nil
+}
+
 // dependants says which objects of others would go with a definition: those of
 // its kind that the application does not prune itself.
 func dependants(ctx context.Context, dest Destination, candidate inventory.Candidate, pruned []inventory.Candidate) string {
@@ -56,15 +80,28 @@ func dependants(ctx context.Context, dest Destination, candidate inventory.Candi
 		}
 		return "objects of kind " + gk.Kind + ", which cannot be listed,"
 	}
-	n := 0
+	var others []string
 	for _, obj := range dest.List(gk) {
 		key := manifest.KeyOf(obj)
 		if !slices.ContainsFunc(pruned, func(c inventory.Candidate) bool { return c.Key == key }) {
-			n++
+			others = append(others, strings.TrimPrefix(key.Namespace+"/"+key.Name, "/"))
 		}
 	}
-	if n == 0 {
+	return foreign(gk.Kind, others)
+}
+
+// maxNamed bounds how many objects of others are named.
+const maxNamed = 3
+
+// foreign words which objects of a kind are not the application's.
+func foreign(kind string, names []string) string {
+	if len(names) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%d objects of kind %s that are not the application's", n, gk.Kind)
+	slices.Sort(names)
+	text := kind + " " + strings.Join(names[:min(len(names), maxNamed)], ", ")
+	if more := len(names) - maxNamed; more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text + " of others"
 }
