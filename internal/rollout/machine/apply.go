@@ -17,11 +17,9 @@ import (
 // the group is done. Prunes are awaited by the gates only.
 func (t *turn) deletions(g *group) bool {
 	hold := false
-	for _, task := range g.tasks {
-		if t.unconfirmed(task) {
-			t.await(task, confirmation, task.key, Observation{Blocked: task.step.Risk})
-			hold = true
-		}
+	for _, task := range t.questions(g) {
+		t.await(task, confirmation, task.key, Observation{Blocked: task.step.Risk})
+		hold = true
 	}
 	if hold {
 		return true
@@ -39,6 +37,28 @@ func (t *turn) deletions(g *group) bool {
 		}
 	}
 	return hold
+}
+
+// questions returns the prunes that a person has to confirm before the group
+// begins: its own, and, if it prunes anything, every guarded one of later groups,
+// because then it would be too late to keep what the guard is about.
+func (t *turn) questions(g *group) []*task {
+	var asked []*task
+	prunes := false
+	for _, task := range g.tasks {
+		prunes = prunes || task.step.Action == plan.Prune || task.step.Confirm
+		if t.unconfirmed(task) {
+			asked = append(asked, task)
+		}
+	}
+	for i := range t.groups {
+		for _, task := range t.groups[i].tasks {
+			if prunes && t.groups[i].number > g.number && task.step.Risk != "" && t.unconfirmed(task) {
+				asked = append(asked, task)
+			}
+		}
+	}
+	return asked
 }
 
 // prune moves one prune on; it reports whether a deletion was issued.

@@ -400,6 +400,58 @@ func TestWaitsAreWorded(t *testing.T) {
 	}
 }
 
+// What the prune guard is about is asked before the first prune, when everything
+// that precedes it is done.
+func TestGuardedPruneIsAskedBeforeTheFirstPrune(t *testing.T) {
+	w := emptyWorld()
+	plain := rollouttest.Prune(w.cluster.Put(object("ConfigMap", "plain", "")))
+	guarded := rollouttest.Prune(w.cluster.Put(object("PersistentVolumeClaim", "data", "")))
+	guarded.Action, guarded.Confirm, guarded.Risk = plan.SkipPrune, true, "the data may be lost"
+	w.begin(sync(0, step(object("ConfigMap", "settings", ""))), sync(1, plain), sync(2, guarded))
+	var writes []string
+	note := func() {
+		writes = writes[:0]
+		for _, c := range w.cluster.Writes() {
+			writes = append(writes, c.Verb+" "+c.Key.Short())
+		}
+	}
+	var running *machine.Machine
+	w.before = func(_ int, m *machine.Machine) { running = m }
+	w.later = []happening{{time.Minute, func() {
+		note()
+		if diff := cmp.Diff([]string{"apply ConfigMap/settings"}, writes); diff != "" {
+			t.Errorf("before the confirmation (-want +got):\n%s", diff)
+		}
+		running.Confirm()
+	}}}
+	w.run(t)
+	note()
+	if diff := cmp.Diff([]string{"apply ConfigMap/settings", "delete ConfigMap/plain", "delete PersistentVolumeClaim/data"}, writes); diff != "" {
+		t.Errorf("after the confirmation (-want +got):\n%s", diff)
+	}
+	want := "waiting for pruning confirmation of /PersistentVolumeClaim/data: the data may be lost"
+	if !slices.ContainsFunc(w.waits, func(text string) bool { return strings.HasSuffix(text, want) }) {
+		t.Errorf("no wait says %q: %q", want, w.waits)
+	}
+}
+
+func TestDeletionNamesTheFinalizer(t *testing.T) {
+	w := emptyWorld()
+	held := object("ConfigMap", "held", "")
+	held.SetFinalizers([]string{"example.test/clean-up"})
+	w.begin(sync(0, rollouttest.Prune(w.cluster.Put(held))), sync(1, step(object("ConfigMap", "next", ""))))
+	w.later = []happening{{time.Second, func() {
+		if err := w.cluster.RemoveFinalizer(t.Context(), key("ConfigMap", "held"), "example.test/clean-up"); err != nil {
+			t.Error(err)
+		}
+	}}}
+	w.run(t)
+	want := "waiting for deletion of /ConfigMap/held: held by finalizer example.test/clean-up"
+	if !slices.ContainsFunc(w.waits, func(text string) bool { return strings.HasSuffix(text, want) }) {
+		t.Errorf("no wait says %q: %q", want, w.waits)
+	}
+}
+
 // Inside a group: deletions, then kind after kind, producers before what needs
 // their Secret.
 func TestOrderInsideAGroup(t *testing.T) {

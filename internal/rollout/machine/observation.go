@@ -5,6 +5,7 @@ package machine
 
 import (
 	"cmp"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -25,8 +26,10 @@ type Observation struct {
 	Generation      int64
 	// Deleting is set once the object has a deletion timestamp.
 	Deleting bool
-	// Held is set while the object carries our hook finalizer.
-	Held bool
+	// Held is set while the object carries our hook finalizer, Holders are the
+	// finalizers of others.
+	Held    bool
+	Holders []string
 	// Mark is the value of the operation annotation.
 	Mark string
 	// Health is the verdict on the object as it is.
@@ -66,6 +69,14 @@ func (o Observation) reason() string {
 		return o.Blocked
 	}
 	return sentence(o.Health.Reason, o.Health.Message)
+}
+
+// keptBy returns why the object is not gone yet.
+func (o Observation) keptBy() string {
+	if o.Blocked != "" || len(o.Holders) == 0 {
+		return o.Blocked
+	}
+	return "held by finalizer " + strings.Join(o.Holders, ", ")
 }
 
 // olderThan reports whether o shows the object before the write that s records.

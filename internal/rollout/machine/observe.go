@@ -30,6 +30,7 @@ func Observe(u *unstructured.Unstructured, pods []*unstructured.Unstructured, ct
 		Generation:      u.GetGeneration(),
 		Deleting:        u.GetDeletionTimestamp() != nil,
 		Held:            slices.Contains(u.GetFinalizers(), manifest.HookFinalizer),
+		Holders:         holders(u),
 		Mark:            u.GetAnnotations()[manifest.AnnotationOperation],
 		Health:          health.OfWith(u, ctx),
 		Processed:       processed(u),
@@ -109,6 +110,11 @@ func against(seen, generation int64) Processed {
 		return Behind
 	}
 	return UpToDate
+}
+
+// holders returns the finalizers of others than us.
+func holders(u *unstructured.Unstructured) []string {
+	return slices.DeleteFunc(slices.Clone(u.GetFinalizers()), func(name string) bool { return name == manifest.HookFinalizer })
 }
 
 // dataKeys returns the keys of a Secret or ConfigMap, sorted.

@@ -120,8 +120,8 @@ type waiting struct {
 func (t *turn) await(task *task, kind waitKind, object manifest.Key, o Observation) {
 	begin(&task.gate.since, t.now)
 	reason := o.reason()
-	if kind == deletion && o.Blocked == "" {
-		reason = ""
+	if kind == deletion {
+		reason = o.keptBy()
 	}
 	t.waits = append(t.waits, waiting{
 		task: task, kind: kind, object: object, reason: reason,
