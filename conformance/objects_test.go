@@ -43,8 +43,12 @@ func (w *world) ref(text string) (ref, error) {
 func (w *world) resource(r ref) (dynamic.ResourceInterface, error) {
 	gvr := schema.GroupVersionResource{Group: r.group, Resource: strings.ToLower(r.kind)}
 	kind, err := w.mapper.KindFor(gvr)
-	if err != nil {
+	if meta.IsNoMatchError(err) {
+		// It may be served since the mapper looked.
 		w.mapper.Reset()
+		kind, err = w.mapper.KindFor(gvr)
+	}
+	if err != nil {
 		return nil, err
 	}
 	mapping, err := w.mapper.RESTMapping(kind.GroupKind(), kind.Version)

@@ -21,6 +21,7 @@ import (
 	"k8s.io/client-go/discovery/cached/memory"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/restmapper"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
@@ -60,6 +61,8 @@ type stage struct {
 func newStage(t *testing.T) *stage {
 	t.Helper()
 	env := sandboxtest.Start(t, sandboxtest.Options{RuleSets: []string{"external-secrets"}})
+	// Argo CD's finalizers have names that the API server warns of.
+	env.Config.WarningHandler = rest.NoWarnings{}
 	s := &stage{t: t, env: env, rules: map[string][]any{}, outcomes: map[string]bool{}, history: newHistory()}
 	kinds := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{scheme.AddToScheme, v1alpha1.AddToScheme, releasev1alpha1.AddToScheme, apiextensionsv1.AddToScheme} {

@@ -28,6 +28,9 @@ func (s *session) watch(c *pipeline.Comparison) {
 	}
 	for _, extra := range c.Superfluous {
 		keys = append(keys, extra.Key)
+		if extra.Holder != (manifest.Key{}) {
+			keys = append(keys, extra.Holder)
+		}
 	}
 	if n := len(s.st.memory.Attempts); n > 0 {
 		keys = append(keys, s.st.memory.Attempts[n-1].Outcome.Causes...)

@@ -378,7 +378,7 @@ func (s *session) automate(ctx context.Context) error {
 		s.by(d.After)
 	}
 	if !d.Start {
-		return nil
+		return s.catchUp(ctx)
 	}
 	op := s.automatedOperation(d.Only)
 	if s.automationWaits(op) {

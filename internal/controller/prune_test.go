@@ -10,7 +10,9 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/wavetrain/wavetrain/api/v1alpha1"
 	"github.com/wavetrain/wavetrain/internal/gitserver/gittest"
@@ -105,5 +107,39 @@ func TestPruneGuardAsksAndIsSuperseded(t *testing.T) {
 	w.until(name, 30*time.Second, "pruned without a question", convergedAt(last))
 	if w.exists("c9", &corev1.ConfigMap{}) || !w.exists("c0", &corev1.ConfigMap{}) {
 		t.Error("with the guard off all but c0 must be gone")
+	}
+}
+
+func TestPruneWaitsForWhoUsesIt(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, sandboxtest.Options{})
+	pod := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: w.Target, Name: "foreign"},
+		Spec: corev1.PodSpec{Containers: []corev1.Container{{
+			Name: "main", Image: "registry.example.test/foreign:1",
+			EnvFrom: []corev1.EnvFromSource{{ConfigMapRef: &corev1.ConfigMapEnvSource{LocalObjectReference: corev1.LocalObjectReference{Name: "used"}}}},
+		}}},
+	}
+	repo := gittest.New(t, map[string]string{"app/used.yaml": configMap("used"), "app/free.yaml": configMap("free"), "app/a.yaml": configMap("a")})
+	name := w.app("shop", repo, "app", func(app *v1alpha1.Application) {
+		no := false
+		app.Spec.SyncPolicy.Automated.SelfHeal = &no
+	})
+	w.until(name, 30*time.Second, "converged", converged)
+	w.must(w.client.Create(t.Context(), pod))
+	second := repo.Commit("drop both", map[string]string{"app/used.yaml": "-", "app/free.yaml": "-"})
+	app := w.until(name, 30*time.Second, "at the second commit", convergedAt(second))
+	if !w.exists("used", &corev1.ConfigMap{}) || w.exists("free", &corev1.ConfigMap{}) {
+		t.Error("what a Pod uses must stay, what nobody uses must go")
+	}
+	if got := strings.Join(results(app), "\n"); !strings.Contains(got, "ConfigMap/used PruneSkipped deferred: still used by Pod/foreign") {
+		t.Errorf("results:\n%s", got)
+	}
+	w.must(w.client.Delete(t.Context(), pod, client.GracePeriodSeconds(0)))
+	w.eventually(20*time.Second, "the object goes when its user has gone", func() (bool, string) {
+		return !w.exists("used", &corev1.ConfigMap{}), "it is there"
+	})
+	if app = w.until(name, 20*time.Second, "converged", converged); app.Status.Sync.Revision != second {
+		t.Errorf("revision %s, want no other commit than %s", app.Status.Sync.Revision, second)
 	}
 }

@@ -29,7 +29,7 @@ func (s *session) shown() *status.State {
 	}
 	if s.state == nil {
 		described := status.Observe(status.Observation{
-			Plan: s.comparison.Plan, Live: s.comparison.Live, Superfluous: s.comparison.Superfluous,
+			Plan: s.comparison.Plan, Live: s.comparison.Live, Superfluous: s.comparison.Superfluous, Deferred: s.deferred(),
 			Self:    manifest.Key{Group: v1alpha1.Group, Kind: "Application", Namespace: s.app.Namespace, Name: s.app.Name},
 			Options: manifest.ParseOptions(s.app.Spec.SyncOptionList()...),
 		})

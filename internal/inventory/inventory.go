@@ -64,6 +64,8 @@ type Candidate struct {
 	Keep string
 	// Terminating is true for an object that is being deleted already.
 	Terminating bool
+	// Holder still uses the object; the zero key stands for nobody.
+	Holder manifest.Key
 }
 
 // Prunable returns the live objects that are ours and no longer rendered, ordered

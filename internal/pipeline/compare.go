@@ -173,9 +173,13 @@ func (c *Comparer) Compare(ctx context.Context, dest Destination, s Subject) (*C
 		in.Live[key] = plan.Live{Object: manifest.Object{Unstructured: live}, InSync: result.Verdicts[key].InSync()}
 	}
 	result.Superfluous = superfluous(dest, s, draft)
+	if err := hold(ctx, dest, result.Superfluous); err != nil {
+		return nil, fmt.Errorf("watch %s: %w", s.Server, err)
+	}
 	for _, candidate := range result.Superfluous {
 		in.Prune = append(in.Prune, plan.Live{
-			Object: manifest.Object{Unstructured: candidate.Object}, Dependants: dependants(ctx, dest, candidate, result.Superfluous),
+			Object: manifest.Object{Unstructured: candidate.Object}, Holder: candidate.Holder,
+			Dependants: dependants(ctx, dest, candidate, result.Superfluous),
 		})
 	}
 	result.Plan = plan.Build(in)

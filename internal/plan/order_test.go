@@ -308,3 +308,28 @@ func TestPruneGuard(t *testing.T) {
 		})
 	}
 }
+
+func TestHeldPruneIsDeferred(t *testing.T) {
+	held := live(object("v1 Secret dest/s", uid("1")))
+	held.Holder = manifest.Key{Kind: "Pod", Namespace: "dest", Name: "web"}
+	tests := map[string]struct {
+		reason  string
+		options Options
+		want    Step
+	}{
+		"Pruned":  {"What is still used stays for now.", Options{Prune: true}, Step{Action: SkipPrune, Deferred: true, Reason: "deferred: still used by Pod/web"}},
+		"Confirm": {"Nobody is asked before it can go.", Options{Prune: true, PruneConfirm: true}, Step{Action: SkipPrune, Deferred: true, Reason: "deferred: still used by Pod/web"}},
+		"Off":     {"Without prune it is not put off, it is not pruned.", Options{}, Step{Action: SkipPrune, Reason: reasonPruneOff}},
+		"Refused": {"Neither is what may not be pruned.", Options{Prune: true, PruneDisabled: true}, Step{Action: SkipPrune, Reason: reasonPruneRefused}},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			i := input()
+			i.Options, i.Prune = tt.options, []Live{held}
+			got := findStep(t, Build(i), "Sync/0/Secret/dest/s")
+			if got.Action != tt.want.Action || got.Deferred != tt.want.Deferred || got.Reason != tt.want.Reason || got.Confirm {
+				t.Errorf("%s: got %s deferred=%v %q confirm=%v", tt.reason, got.Action, got.Deferred, got.Reason, got.Confirm)
+			}
+		})
+	}
+}

@@ -46,6 +46,10 @@ func (b *builder) prune() {
 		}
 		b.decidePrune(s)
 		b.guard(s, live.Dependants)
+		if live.Holder != (manifest.Key{}) && (s.Action == Prune || s.Confirm) {
+			s.Action, s.Confirm, s.Risk, s.Deferred = SkipPrune, false, "", true
+			s.Reason = "deferred: still used by " + live.Holder.Short()
+		}
 		prunes = append(prunes, s)
 	}
 	b.guardAll(prunes)

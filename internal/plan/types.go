@@ -51,6 +51,9 @@ type Live struct {
 	// Dependants says what would be lost with the object if it were pruned, as far
 	// as the application does not remove it itself: "3 Widgets of others".
 	Dependants string
+	// Holder still uses the object, so that pruning it has to wait; the zero key
+	// stands for nobody.
+	Holder manifest.Key
 }
 
 // Options are the application's and the operation's sync options that have an
@@ -186,6 +189,9 @@ type Step struct {
 	// Confirm is set on a SkipPrune step that becomes a Prune once somebody
 	// approved the deletion.
 	Confirm bool `json:"confirm,omitempty"`
+	// Deferred is set on a SkipPrune step that waits for the end of what still uses
+	// the object; it holds nothing up.
+	Deferred bool `json:"deferred,omitempty"`
 	// Risk is why the prune guard wants that approval: what would be lost.
 	Risk string `json:"risk,omitempty"`
 	// Reason says why the step stands here or does not act.

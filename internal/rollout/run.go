@@ -277,7 +277,7 @@ func (r *Run) save(ctx context.Context, finished bool) error {
 	r.mu.Lock()
 	r.state = r.state.update(r.record.Clone())
 	if finished {
-		r.state = r.state.end(!r.op.Partial, r.op.Spec)
+		r.state = r.state.end(!r.op.Partial, r.op.Spec).deferring(r.op.Plan)
 	}
 	state := r.state
 	r.mu.Unlock()

@@ -33,6 +33,8 @@ type State struct {
 	Operation *machine.Record `json:"operation,omitempty"`
 	// Attempts that have ended, the newest last.
 	Attempts []Attempt `json:"attempts,omitempty"`
+	// Deferred are objects whose prune waits for the end of what still uses them.
+	Deferred []Entry `json:"deferred,omitempty"`
 }
 
 // Release is a completed release.

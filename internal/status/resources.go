@@ -26,6 +26,9 @@ type Observation struct {
 	Superfluous []inventory.Candidate
 	// Health judges a live object; nil means health.Of.
 	Health func(*unstructured.Unstructured) health.Result
+	// Deferred are superfluous objects whose prune waits for the end of what still
+	// uses them: they do not count.
+	Deferred map[manifest.Key]bool
 	// Self is the Application, which has no part in its own health.
 	Self manifest.Key
 	// Options are the sync options of the application's policy.
@@ -56,6 +59,8 @@ type Object struct {
 	Live   *unstructured.Unstructured
 	InSync bool
 	Health health.Result
+	// Deferred objects wait to be pruned and do not count as out of sync.
+	Deferred bool
 	// Confirm is true when somebody must agree before the object is deleted.
 	Confirm bool
 }
@@ -87,7 +92,7 @@ func Observe(o Observation) State {
 		}
 		seen[c.Key] = true
 		obj := o.object(c.Key, c.Object, c.Object)
-		obj.Part = Superfluous
+		obj.Part, obj.Deferred = Superfluous, o.Deferred[c.Key]
 		s.Objects = append(s.Objects, obj)
 	}
 	slices.SortFunc(s.Objects, func(a, b Object) int { return a.Key.Compare(b.Key) })
@@ -170,7 +175,7 @@ func (s State) Sync() v1alpha1.SyncStatusCode {
 	}
 	for _, obj := range s.Objects {
 		switch {
-		case obj.Part == LiveHook, obj.InSync:
+		case obj.Part == LiveHook, obj.InSync, obj.Deferred:
 		case obj.Part == Superfluous && compareOptions(obj.Live).Has("IgnoreExtraneous"):
 		default:
 			return v1alpha1.SyncStatusOutOfSync
