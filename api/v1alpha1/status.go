@@ -232,6 +232,8 @@ const (
 	ConditionDeletionProgressing ConditionType = "DeletionProgressing"
 	// ConditionSyncWaiting says why an automated sync does not start now. Argo CD does not know it.
 	ConditionSyncWaiting ConditionType = "SyncWaiting"
+	// ConditionRollbackPinned says that automation stays at a release that a person went back to. Argo CD does not know it.
+	ConditionRollbackPinned ConditionType = "RollbackPinned"
 )
 
 // ApplicationCondition is a problem or a warning.

@@ -143,6 +143,9 @@ func (s *session) conclude(ctx context.Context, state *v1alpha1.OperationState) 
 	s.app.Operation = nil
 	if state.Phase == v1alpha1.OperationSucceeded && !partial(state.Operation) {
 		s.app.Status.History = status.AddHistory(s.app.Status.History, state, s.app.Spec.HistoryLimit())
+		if err := s.repin(ctx, state); err != nil {
+			return err
+		}
 	}
 	// What the operation changed is compared once more before the status is
 	// written, and automation looks at the result.
@@ -242,6 +245,7 @@ func (s *session) launch(ctx context.Context, op v1alpha1.Operation, desired *pi
 			return s.giveUp(ctx, reason)
 		}
 	}
+	op = s.noteLeft(op)
 	op.Info = withOperationID(op.Info, id)
 	run := &operationRun{
 		id: id, request: op, desired: desired, sources: operationSources(s.app, op), plan: comparison.Plan,
@@ -462,14 +466,7 @@ func newOperationID() string {
 	return hex.EncodeToString(b[:])
 }
 
-func operationID(op v1alpha1.Operation) string {
-	for _, info := range op.Info {
-		if info.Name == infoOperation {
-			return info.Value
-		}
-	}
-	return ""
-}
+func operationID(op v1alpha1.Operation) string { return infoValue(op, infoOperation) }
 
 func withOperationID(infos []v1alpha1.Info, id string) []v1alpha1.Info {
 	kept := slices.DeleteFunc(slices.Clone(infos), func(i v1alpha1.Info) bool { return i.Name == infoOperation })

@@ -24,6 +24,12 @@ func (s *session) automatedOperation(only []manifest.Key) v1alpha1.Operation {
 	} else {
 		sync.Revision = s.st.desired.Revisions[0]
 	}
+	if p := s.pinned(s.st.head); p != nil {
+		sync.Sources = p.Sources
+		if !s.app.Spec.MultipleSources() {
+			sync.Source, sync.Sources = &p.Sources[0], nil
+		}
+	}
 	for _, key := range only {
 		sync.Resources = append(sync.Resources, v1alpha1.SyncOperationResource{
 			Group: key.Group, Kind: key.Kind, Namespace: key.Namespace, Name: key.Name,

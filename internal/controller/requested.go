@@ -33,7 +33,9 @@ func (s *session) requested(ctx context.Context, op v1alpha1.Operation) (*pipeli
 	case len(sync.Manifests) > 0:
 		return s.handed(sync.Manifests)
 	case sync.Revision == "" && sync.Source == nil && len(sync.Sources) == 0 && len(sync.Revisions) == 0:
-		return s.st.desired, nil
+		// A person who names no revision means the target revision, whatever
+		// automation keeps to.
+		return s.st.head, nil
 	}
 	req, err := s.renderRequest(ctx)
 	if err != nil {

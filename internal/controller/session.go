@@ -51,9 +51,11 @@ type appState struct {
 
 	run *operationRun
 
-	// request and desired are what was rendered last, resolvedAt when its
-	// revisions were looked up.
+	// request and head are what was rendered last of the target revision, desired
+	// is what it is kept at: the same, unless an earlier release is pinned.
+	// resolvedAt is when its revisions were looked up.
 	request    string
+	head       *pipeline.Desired
 	desired    *pipeline.Desired
 	resolvedAt time.Time
 	nextPoll   time.Time
@@ -223,15 +225,19 @@ func (s *session) desired(ctx context.Context) (*pipeline.Desired, error) {
 	if s.app.Annotations[v1alpha1.AnnotationRefresh] == v1alpha1.RefreshHard {
 		s.renderer.Forget(s.instance)
 	}
-	desired, err := s.render(ctx, req)
+	head, err := s.render(ctx, req)
+	var desired *pipeline.Desired
+	if err == nil {
+		desired, err = s.keptAt(ctx, req, head)
+	}
 	if err != nil {
 		if s.st.request != string(data) {
 			// What was rendered before belongs to another spec.
-			s.st.desired = nil
+			s.st.head, s.st.desired = nil, nil
 		}
 		return s.st.desired, err
 	}
-	s.st.request, s.st.desired, s.st.resolvedAt = string(data), desired, s.now
+	s.st.request, s.st.head, s.st.desired, s.st.resolvedAt = string(data), head, desired, s.now
 	spread := rand.Int64N(int64(s.opts.PollInterval)/2 + 1) //nolint:gosec // spreading load needs no secrecy
 	s.st.nextPoll = s.now.Add(s.opts.PollInterval + time.Duration(spread))
 	s.by(s.st.nextPoll)

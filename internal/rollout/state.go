@@ -35,6 +35,9 @@ type State struct {
 	Attempts []Attempt `json:"attempts,omitempty"`
 	// Deferred are objects whose prune waits for the end of what still uses them.
 	Deferred []Entry `json:"deferred,omitempty"`
+	// Pin is what a caller keeps with the state about a release that it stays at;
+	// this room carries it along and does not look into it.
+	Pin json.RawMessage `json:"pin,omitempty"`
 }
 
 // Release is a completed release.
