@@ -29,7 +29,7 @@ func layers() [][]string {
 		{"api/v1alpha1", "api/release/v1alpha1", "api/crds"},
 		{"internal/manifest", "internal/diag", "internal/event", "internal/jq"},
 		{"internal/health", "internal/diff", "internal/inventory", "internal/plan", "internal/verify", "internal/status", "internal/report", "internal/rbac", "internal/rollout/machine", "internal/config", "internal/project", "internal/window"},
-		{"internal/source", "internal/render", "internal/cluster", "internal/release", "internal/sandbox", "internal/gitserver", "internal/timeline"},
+		{"internal/source", "internal/render", "internal/cluster", "internal/release", "internal/sandbox", "internal/gitserver", "internal/timeline", "internal/script"},
 		{"internal/pipeline", "internal/rollout"},
 		{"internal/controller", "internal/server"},
 		{"internal/cli"},

@@ -1,0 +1,116 @@
+// Copyright The Wavetrain Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package script
+
+import (
+	"cmp"
+	"context"
+	"path"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/wavetrain/wavetrain/internal/health"
+)
+
+// Rules are the health rules of one ConfigMap, compiled. They may be used by several goroutines.
+type Rules struct {
+	exact map[string]check
+	wild  []wildcard
+	// problems are what could not be read at all, and so concerns no kind in particular.
+	problems []string
+}
+
+// wildcard is a check for all kinds that a pattern matches.
+type wildcard struct {
+	group, kind string
+	check       check
+}
+
+// check judges an object. An error is about the check, not about the object.
+type check interface {
+	judge(ctx context.Context, obj map[string]any) (health.Result, error)
+}
+
+// broken is a check that could not be compiled. Its kinds are Unknown: that no rule was made for them would be a worse
+// answer than that the rule does not work.
+type broken struct{ err error }
+
+func (b broken) judge(context.Context, map[string]any) (health.Result, error) {
+	return health.Result{}, b.err
+}
+
+// NewRules compiles the health rules in the data of a ConfigMap; other keys are left alone. A rule that does not
+// compile breaks only the kinds it is for.
+func NewRules(data map[string]string) (*Rules, error) {
+	compiler, err := NewCEL()
+	if err != nil {
+		return nil, err
+	}
+	overrides, problems := readOverrides(data)
+	r := &Rules{exact: map[string]check{}, problems: problems}
+	for _, o := range overrides {
+		c := o.compile(compiler)
+		if c == nil {
+			continue
+		}
+		group, kind, qualified := strings.Cut(o.target, "/")
+		if !qualified {
+			group, kind = "", o.target
+		}
+		if !strings.ContainsAny(o.target, "*?[") {
+			r.exact[group+"/"+kind] = c
+			continue
+		}
+		if _, err := path.Match(group+"/"+kind, ""); err != nil {
+			r.problems = append(r.problems, o.from+": "+o.target+" is not a pattern: use * for any group or kind")
+			continue
+		}
+		r.wild = append(r.wild, wildcard{group: group, kind: kind, check: c})
+	}
+	slices.SortStableFunc(r.wild, func(a, b wildcard) int {
+		return cmp.Or(cmp.Compare(a.group, b.group), cmp.Compare(a.kind, b.kind))
+	})
+	return r, nil
+}
+
+// Problems are what could not be read, one sentence each.
+func (r *Rules) Problems() []string { return r.problems }
+
+// Judge judges an object by the rule for exactly its kind, else by the first pattern that matches; ok is false when
+// there is neither. It is a health.Custom.
+func (r *Rules) Judge(obj *unstructured.Unstructured) (result health.Result, ok bool) {
+	if r == nil {
+		return health.Result{}, false
+	}
+	c := r.find(obj)
+	if c == nil {
+		return health.Result{}, false
+	}
+	result, err := c.judge(context.Background(), obj.Object)
+	if err != nil {
+		return health.Result{Status: health.Unknown, Reason: "RuleFailed", Message: err.Error()}, true
+	}
+	return result, true
+}
+
+func (r *Rules) find(obj *unstructured.Unstructured) check {
+	gk := obj.GroupVersionKind().GroupKind()
+	if c, ok := r.exact[gk.Group+"/"+gk.Kind]; ok {
+		return c
+	}
+	for _, w := range r.wild {
+		if matches(w.group, gk.Group) && matches(w.kind, gk.Kind) {
+			return w.check
+		}
+	}
+	return nil
+}
+
+// matches tells whether a pattern, known to be one, matches a name.
+func matches(pattern, name string) bool {
+	ok, err := path.Match(pattern, name)
+	return err == nil && ok
+}
