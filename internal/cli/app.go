@@ -29,6 +29,16 @@ func newAppCmd(s Streams) *cobra.Command {
 	return cmd
 }
 
+// application connects and reads the Application that the command names.
+func (k *kube) application(ctx context.Context, name string) (client.WithWatch, *v1alpha1.Application, error) {
+	c, err := k.client()
+	if err != nil {
+		return nil, nil, err
+	}
+	app, err := getApp(ctx, c, types.NamespacedName{Namespace: k.namespace, Name: name})
+	return c, app, err
+}
+
 // getApp reads one Application; the error says which ones there are when it
 // does not exist.
 func getApp(ctx context.Context, c client.Client, name types.NamespacedName) (*v1alpha1.Application, error) {

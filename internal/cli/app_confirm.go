@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/wavetrain/wavetrain/internal/manifest"
@@ -27,11 +26,7 @@ The confirmation counts for what waits now, not for later operations.`,
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: completeApps(k),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := k.client()
-			if err != nil {
-				return err
-			}
-			app, err := getApp(cmd.Context(), c, types.NamespacedName{Namespace: k.namespace, Name: args[0]})
+			c, app, err := k.application(cmd.Context(), args[0])
 			if err != nil {
 				return err
 			}

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/wavetrain/wavetrain/api/v1alpha1"
 )
@@ -30,11 +29,7 @@ func newAppGetCmd(s Streams) *cobra.Command {
 			if err := out.check(); err != nil {
 				return err
 			}
-			c, err := k.client()
-			if err != nil {
-				return err
-			}
-			app, err := getApp(cmd.Context(), c, types.NamespacedName{Namespace: k.namespace, Name: args[0]})
+			_, app, err := k.application(cmd.Context(), args[0])
 			if err != nil {
 				return err
 			}

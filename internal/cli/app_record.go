@@ -8,7 +8,6 @@ import (
 	"fmt"
 
 	"github.com/spf13/cobra"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/wavetrain/wavetrain/internal/release"
@@ -35,11 +34,7 @@ usage.`,
 			if err := out.check(); err != nil {
 				return err
 			}
-			c, err := k.client()
-			if err != nil {
-				return err
-			}
-			app, err := getApp(cmd.Context(), c, types.NamespacedName{Namespace: k.namespace, Name: args[0]})
+			c, app, err := k.application(cmd.Context(), args[0])
 			if err != nil {
 				return err
 			}

@@ -200,11 +200,7 @@ func newAppTerminateCmd(s Streams) *cobra.Command {
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: completeApps(k),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := k.client()
-			if err != nil {
-				return err
-			}
-			app, err := getApp(cmd.Context(), c, types.NamespacedName{Namespace: k.namespace, Name: args[0]})
+			c, app, err := k.application(cmd.Context(), args[0])
 			if err != nil {
 				return err
 			}
