@@ -81,7 +81,7 @@ func runController(ctx context.Context, cfg *rest.Config, mirrors, namespace str
 
 // world is a control plane with a controller and a namespace to deliver to.
 type world struct {
-	t      *testing.T
+	t      testing.TB
 	env    *sandboxtest.Env
 	client client.WithWatch
 	// Control is the control namespace, Target the destination.
@@ -107,7 +107,7 @@ func newWorld(t *testing.T, opts sandboxtest.Options) *world {
 	return w
 }
 
-func newWorldWithoutController(t *testing.T, opts sandboxtest.Options) *world {
+func newWorldWithoutController(t testing.TB, opts sandboxtest.Options) *world {
 	t.Helper()
 	env := sandboxtest.Start(t, opts)
 	s := runtime.NewScheme()

@@ -36,6 +36,8 @@ type Options struct {
 	RuleSets []string
 	// WithoutCRDs leaves out the CRDs of the rule sets.
 	WithoutCRDs bool
+	// AuditLog is a file that receives one line for each request. Defaults to none.
+	AuditLog string
 	// Own asks for a control plane that no other test shares and that stops with the test: for tests that change what
 	// is cluster-scoped or set rules that others would feel.
 	Own bool
@@ -104,6 +106,7 @@ func start(t testing.TB, opts Options) *Env {
 		Nodes:       opts.Nodes,
 		RuleSets:    opts.RuleSets,
 		WithoutCRDs: opts.WithoutCRDs,
+		AuditLog:    opts.AuditLog,
 	})
 	if err != nil {
 		t.Fatal(err)
