@@ -49,6 +49,12 @@ func PolicyOf(options manifest.OptionSet) Policy {
 	}
 }
 
+// Shared returns the policy for an object that others share: it is always applied
+// server-side, and what they have set is not taken over.
+func (p Policy) Shared() Policy {
+	return Policy{NoValidation: p.NoValidation, KeepOwners: true}
+}
+
 // For returns the options with which an object is applied. What the manifest
 // says wins over the policy; Replace=true and Force=true may also stand on the
 // live object, which is nil if there is none.

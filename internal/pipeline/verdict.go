@@ -53,7 +53,7 @@ func verdictOn(ctx context.Context, dest Destination, s Subject, step plan.Step)
 // of an object.
 func foretold(policy cluster.Policy, step plan.Step, live *unstructured.Unstructured) cluster.ApplyOptions {
 	if step.Untracked {
-		policy = cluster.Policy{NoValidation: policy.NoValidation}
+		policy = policy.Shared()
 	}
 	return Foretold(policy, step.Object.Unstructured, live)
 }

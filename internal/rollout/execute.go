@@ -124,7 +124,7 @@ func (r *Run) apply(ctx context.Context, a machine.Action, result *machine.Resul
 func (r *Run) applyOptions(key manifest.Key, obj, live *unstructured.Unstructured) cluster.ApplyOptions {
 	policy := r.op.Write
 	if r.index.untracked[key] {
-		policy = cluster.Policy{NoValidation: policy.NoValidation, KeepOwners: true}
+		policy = policy.Shared()
 	}
 	return policy.For(obj, live)
 }
