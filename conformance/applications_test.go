@@ -34,7 +34,7 @@ func facts(app *v1alpha1.Application) map[string]string {
 	f := map[string]string{
 		"sync": string(app.Status.Sync.Status), "revision": app.Status.Sync.Revision,
 		"health": string(app.Status.Health.Status), "health.message": app.Status.Health.Message,
-		"history": strconv.Itoa(len(app.Status.History)), "source": string(app.Status.SourceType),
+		"history": strconv.Itoa(len(app.Status.History)), "source": app.Status.SourceType,
 		"rows": strconv.Itoa(len(app.Status.Resources)), "operation": "", "message": "", "retries": "", "automated": "",
 		"only": "", "synced": "", "results": "0",
 	}

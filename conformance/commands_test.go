@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -67,9 +68,7 @@ func commit(ctx context.Context, w *world, ts *testscript.TestScript, args []str
 		if err != nil {
 			return err
 		}
-		for name, content := range more {
-			files[name] = content
-		}
+		maps.Copy(files, more)
 	}
 	w.commits++
 	ts.Setenv("rev"+strconv.Itoa(w.commits), w.repo.Commit("commit "+strings.Join(args, " "), files))

@@ -34,8 +34,6 @@ func TestMain(m *testing.M) {
 }
 
 // Flags of the test.
-//
-//nolint:gochecknoglobals // the flag package wants it
 var (
 	printTable = flag.Bool("table", false, "print which scenarios passed, by point")
 	update     = flag.Bool("update", false, "write the table in docs/compatibility.md anew")

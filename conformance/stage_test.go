@@ -145,7 +145,7 @@ func (s *stage) ended(name string, passed bool) {
 // enough for a busy machine.
 func limits() machine.Limits {
 	return machine.Limits{
-		FlapGrace: 4 * time.Second, NoProgress: time.Minute, Stuck: 4 * time.Second,
+		FlapGrace: 4 * time.Second, NoProgress: time.Minute, Stuck: 8 * time.Second,
 		HookGone: 4 * time.Second, IngressAddress: 4 * time.Second,
 	}
 }

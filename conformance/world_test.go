@@ -207,7 +207,7 @@ func (w *world) apply(ctx context.Context, file string) error {
 }
 
 func (w *world) applyText(ctx context.Context, text string) error {
-	for _, doc := range strings.Split("\n"+text, "\n---\n") {
+	for doc := range strings.SplitSeq("\n"+text, "\n---\n") {
 		obj := &unstructured.Unstructured{}
 		if err := yaml.Unmarshal([]byte(doc), &obj.Object); err != nil {
 			return err
