@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -40,6 +41,7 @@ type applications struct {
 	wakeups      *wakeups
 	watchlist    *watchlist
 	renderings   *renderings
+	health       *healthRules
 
 	// life ends when the controller stops; rollouts live in it, not in the
 	// reconcile call that began them.
@@ -57,7 +59,8 @@ func newApplications(opts Options, c client.Client) *applications {
 		repositories: repositories{secrets: c, namespace: opts.Namespace},
 		comparer:     pipeline.NewComparer(),
 		wakeups:      newWakeups(), watchlist: newWatchlist(), renderings: newRenderings(),
-		life: life, end: end,
+		health: newHealthRules(c, opts),
+		life:   life, end: end,
 		states: map[types.NamespacedName]*appState{},
 	}
 	a.renderer = pipeline.NewRenderer(opts.Sources, a.repositories.find)
@@ -76,6 +79,7 @@ func (a *applications) setUp(mgr manager.Manager) error {
 		Named("application").
 		For(&v1alpha1.Application{}, builder.WithPredicates(predicate.Funcs{UpdateFunc: asksForWork})).
 		Watches(&v1alpha1.AppProject{}, handler.EnqueueRequestsFromMapFunc(a.ofProject), builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+		Watches(&corev1.ConfigMap{}, handler.EnqueueRequestsFromMapFunc(a.ofHealthRules), builder.WithPredicates(changesHealth())).
 		WatchesRawSource(ctrlsource.Channel(a.wakeups.out, &handler.EnqueueRequestForObject{})).
 		WithLogConstructor(func(*reconcile.Request) logr.Logger { return a.opts.Log }).
 		WithOptions(ctrlcontroller.Options{MaxConcurrentReconciles: a.opts.Workers, SkipNameValidation: &skip}).
@@ -186,6 +190,9 @@ func (a *applications) Reconcile(ctx context.Context, req reconcile.Request) (re
 	}
 	if frozen(app) {
 		return reconcile.Result{}, nil
+	}
+	if err := a.health.refresh(ctx); err != nil {
+		return reconcile.Result{}, err
 	}
 	st := a.state(req.NamespacedName)
 	st.mu.Lock()

@@ -9,7 +9,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/wavetrain/wavetrain/internal/health"
 	"github.com/wavetrain/wavetrain/internal/manifest"
 	"github.com/wavetrain/wavetrain/internal/pipeline"
 )
@@ -45,7 +44,7 @@ func (s *session) fingerprint(key manifest.Key) string {
 	if !ok {
 		return "absent"
 	}
-	verdict := health.Of(live)
+	verdict := s.health.of(live)
 	return fmt.Sprintf("%s generation %d %s %s", live.GetUID(), live.GetGeneration(), verdict.Status, verdict.Reason)
 }
 

@@ -13,6 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/selection"
@@ -121,6 +122,8 @@ func New(opts Options) (*Controller, error) {
 			ByObject: map[client.Object]cache.ByObject{
 				// Other people's Secrets are none of our business.
 				&corev1.Secret{}: {Label: labels.NewSelector().Add(*onlyArgoSecrets)},
+				// Of ConfigMaps only the settings.
+				&corev1.ConfigMap{}: {Field: fields.OneTermEqualSelector("metadata.name", settingsName)},
 			},
 		},
 		Metrics:                       metricsserver.Options{BindAddress: orDisabled(opts.MetricsAddress)},

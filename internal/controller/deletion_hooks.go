@@ -141,8 +141,7 @@ func (s *session) nextAttempt(ctx context.Context, p *plan.Plan, phase manifest.
 // startHooks begins or continues an attempt.
 func (s *session) startHooks(p *plan.Plan, phase manifest.Phase, attempt int) {
 	id := deletionID(s.app, phase)
-	driver := rollout.New(s.dest.Cluster, rollout.Options{Clock: s.opts.Clock, Events: s.opts.Events, Limits: s.opts.Limits})
-	run := &operationRun{id: id, plan: p, phase: phase, Run: driver.Start(s.life, rollout.Operation{
+	run := &operationRun{id: id, plan: p, phase: phase, Run: s.driver().Start(s.life, rollout.Operation{
 		App: s.app.Namespace + "/" + s.app.Name, ID: id, Attempt: attempt, Plan: p,
 		State: s.st.memory, Store: recordStore{s.st.record}, Partial: true,
 	})}

@@ -226,7 +226,9 @@ func (s *session) start(ctx context.Context, op v1alpha1.Operation, id string, a
 
 // driver carries out operations on the destination.
 func (s *session) driver() *rollout.Driver {
-	return rollout.New(s.dest.Cluster, rollout.Options{Clock: s.opts.Clock, Events: s.opts.Events, Limits: s.opts.Limits})
+	return rollout.New(s.dest.Cluster, rollout.Options{
+		Clock: s.opts.Clock, Events: s.opts.Events, Limits: s.opts.Limits, Custom: s.health.judge,
+	})
 }
 
 // launch plans and starts the rollout, and puts the operation on the status.
@@ -308,6 +310,8 @@ func (s *session) syncResult(run *operationRun, rows []v1alpha1.ResourceResult) 
 // operation and shows its progress now and then.
 func (s *session) whileRunning(ctx context.Context) error {
 	run := s.st.run
+	// Somebody may have changed a health rule.
+	run.Reconsider()
 	if operationPhase(s.app) == v1alpha1.OperationTerminating {
 		run.Terminate("Operation terminated")
 	}

@@ -31,7 +31,7 @@ func (s *session) shown() *status.State {
 		described := status.Observe(status.Observation{
 			Plan: s.comparison.Plan, Live: s.comparison.Live, Superfluous: s.comparison.Superfluous, Deferred: s.deferred(),
 			Self:    manifest.Key{Group: v1alpha1.Group, Kind: "Application", Namespace: s.app.Namespace, Name: s.app.Name},
-			Options: manifest.ParseOptions(s.app.Spec.SyncOptionList()...),
+			Options: manifest.ParseOptions(s.app.Spec.SyncOptionList()...), Health: s.health.of,
 		})
 		s.state = &described
 	}

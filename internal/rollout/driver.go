@@ -12,6 +12,7 @@ import (
 	"github.com/wavetrain/wavetrain/internal/cluster"
 	"github.com/wavetrain/wavetrain/internal/diff"
 	"github.com/wavetrain/wavetrain/internal/event"
+	"github.com/wavetrain/wavetrain/internal/health"
 	"github.com/wavetrain/wavetrain/internal/plan"
 	"github.com/wavetrain/wavetrain/internal/rollout/machine"
 )
@@ -26,6 +27,9 @@ type Options struct {
 	Concurrency int
 	// Limits of operations that set none.
 	Limits machine.Limits
+	// Custom judges the kinds that people wrote health rules for; may be nil. After
+	// its answers have changed, a run has to Reconsider.
+	Custom health.Custom
 }
 
 // Driver carries out operations on one cluster.

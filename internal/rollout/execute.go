@@ -152,7 +152,7 @@ func (r *Run) respecting(ctx context.Context, key manifest.Key, desired *unstruc
 }
 
 func (r *Run) accept(result *machine.Result, live *unstructured.Unstructured, verb string) {
-	result.Live = machine.Observe(live, nil, health.Context{})
+	result.Live = machine.Observe(live, nil, health.Context{Custom: r.driver.opts.Custom})
 	result.Message = machine.Accepted(result.Action.Key, verb)
 	r.interest.adopt(live.GetUID())
 }

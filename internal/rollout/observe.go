@@ -18,10 +18,10 @@ import (
 
 // observer answers the machine's questions from the live cache.
 func (r *Run) observer(ctx context.Context) machine.Observer {
-	classes := r.classes()
+	around := r.surroundings()
 	return func(key manifest.Key) machine.Observation {
 		u := r.look(ctx, key)
-		o := machine.Observe(u, r.pods(u), classes)
+		o := machine.Observe(u, r.pods(u), around)
 		// A controller's own verdict says more than what can be seen around it.
 		if o.Exists && o.Health.Known && o.Health.Status == health.Progressing {
 			o.Blocked = r.hints.of(key)
@@ -98,9 +98,10 @@ func isPod(u *unstructured.Unstructured) bool {
 	return u.GetKind() == "Pod" && u.GetAPIVersion() == "v1"
 }
 
-// classes answers questions about storage and ingress classes. An object that
-// names none was not defaulted by the API server: nothing is concluded from that.
-func (r *Run) classes() health.Context {
+// surroundings answers questions about storage and ingress classes, and knows
+// people's own rules. An object that names no class was not defaulted by the API
+// server: nothing is concluded from that.
+func (r *Run) surroundings() health.Context {
 	get := func(group, kind string) func(string) *unstructured.Unstructured {
 		return func(name string) *unstructured.Unstructured {
 			if name == "" {
@@ -116,5 +117,6 @@ func (r *Run) classes() health.Context {
 	return health.Context{
 		StorageClass: get("storage.k8s.io", "StorageClass"),
 		IngressClass: get("networking.k8s.io", "IngressClass"),
+		Custom:       r.driver.opts.Custom,
 	}
 }

@@ -135,6 +135,10 @@ func (r *Run) Confirm() {
 	r.nudge()
 }
 
+// Reconsider has the run look again at what it waits for, though nothing has
+// changed on the cluster.
+func (r *Run) Reconsider() { r.nudge() }
+
 func (r *Run) end(s machine.Stop) {
 	r.mu.Lock()
 	r.machine.Stop(s)
