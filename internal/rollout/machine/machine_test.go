@@ -76,6 +76,20 @@ func TestAttempts(t *testing.T) {
 			results: []string{"Deployment/web Synced Failed: ProgressDeadlineExceeded: deadline exceeded"},
 			causes:  []manifest.Key{key("Deployment", "web")},
 		},
+		"WhatDoesNotCountForTheApplicationStillGates": {
+			reason: "ignore-healthcheck is about the health of the application; a wave does not begin on what is not well.",
+			groups: func(*world) []plan.Group {
+				web := object("Deployment", "web", "bad@3s")
+				annotations := web.GetAnnotations()
+				annotations[manifest.AnnotationIgnoreHealth] = "true"
+				web.SetAnnotations(annotations)
+				return []plan.Group{sync(0, step(web)), sync(1, step(object("ConfigMap", "late", "")))}
+			},
+			phase:   machine.PhaseFailed,
+			message: "one or more synchronization tasks completed unsuccessfully, reason: apps/Deployment/web: ProgressDeadlineExceeded: deadline exceeded",
+			results: []string{"Deployment/web Synced Failed: ProgressDeadlineExceeded: deadline exceeded"},
+			causes:  []manifest.Key{key("Deployment", "web")},
+		},
 		"RefusalDoesNotStopItsWave": {
 			reason: "Kinds that follow in the wave of a refused object are still applied.",
 			groups: func(*world) []plan.Group {
