@@ -33,12 +33,14 @@ func TestRollbackAsksForAnEntryOfTheHistory(t *testing.T) {
 	}{
 		"the one before": {
 			"without an id the sync before the last one is meant, with its own source",
-			[]v1alpha1.RevisionHistory{{ID: 1, Revision: "a", Source: source("old")}, {ID: 2, Revision: "b", Source: source("new")}}, -1,
+			[]v1alpha1.RevisionHistory{{ID: 1, Revision: "a", Source: source("old")}, {ID: 2, Revision: "b", Source: source("new")}},
+			-1,
 			&v1alpha1.SyncOperation{Revision: "a", Source: &v1alpha1.ApplicationSource{RepoURL: "https://git.example.test/shop", Path: "old"}}, "",
 		},
 		"by id": {
 			"an id names any of them, also of several sources",
-			[]v1alpha1.RevisionHistory{{ID: 7, Revisions: []string{"a", "1.2"}, Sources: []v1alpha1.ApplicationSource{source("x"), source("y")}}}, 7,
+			[]v1alpha1.RevisionHistory{{ID: 7, Revisions: []string{"a", "1.2"}, Sources: []v1alpha1.ApplicationSource{source("x"), source("y")}}},
+			7,
 			&v1alpha1.SyncOperation{Revisions: []string{"a", "1.2"}, Sources: []v1alpha1.ApplicationSource{source("x"), source("y")}}, "",
 		},
 		"unknown":   {"an unknown id names those that there are", []v1alpha1.RevisionHistory{{ID: 7}, {ID: 8}}, 3, nil, "there are 7, 8"},
