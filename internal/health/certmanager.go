@@ -9,6 +9,8 @@ func certManagerRule(kind string) rule {
 		return certificate
 	case "Issuer", "ClusterIssuer":
 		return func(s subject) Result { return s.byCondition("Ready") }
+	case "CertificateRequest":
+		return byOutlook(outlook{good: []string{"Ready"}, bad: []string{"Denied", "InvalidRequest"}, passing: []string{"Pending"}})
 	}
 	return nil
 }

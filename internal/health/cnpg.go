@@ -9,6 +9,8 @@ func cnpgRule(kind string) rule {
 		return cnpgCluster
 	case "Database":
 		return cnpgDatabase
+	case "Backup":
+		return byPhase(phases{good: []string{"completed"}, words: []string{"error"}, bad: []string{"failed", "walArchivingFailing"}})
 	}
 	return nil
 }

@@ -4,6 +4,7 @@
 package health
 
 import (
+	"strings"
 	"testing"
 )
 
@@ -68,6 +69,8 @@ func TestCertManager(t *testing.T) {
 			object: with("Certificate", `{type: Ready, status: "False", reason: DoesNotExist, message: Secret does not exist}, {type: Issuing, status: "False", reason: Failed, message: 'The certificate request has failed: acme: rate limited'}`),
 			want:   Degraded, because: "Failed", says: "acme: rate limited",
 		},
+		"request":         {reason: "the issuer has not answered", object: with("CertificateRequest", `{type: Ready, status: "False", reason: Pending}`), want: Progressing},
+		"request, denied": {reason: "somebody said no", object: with("CertificateRequest", `{type: Denied, status: "True", reason: policy, message: not allowed here}, {type: Ready, status: "False", reason: Denied}`), want: Degraded, says: "not allowed"},
 		"issuer":          {reason: "it can sign", object: with("Issuer", `{type: Ready, status: "True", reason: ACMEAccountRegistered}`), want: Healthy},
 		"issuer, refused": {reason: "it cannot", object: with("ClusterIssuer", `{type: Ready, status: "False", reason: ErrRegisterACMEAccount, message: no such host}`), want: Degraded, says: "no such host"},
 		"issuer, new":     {reason: "nothing is reported", object: with("ClusterIssuer", ""), want: Progressing},
@@ -96,6 +99,9 @@ func TestCNPG(t *testing.T) {
 		"switched off":      {reason: "its owner did that", object: with(`cnpg.io/hibernation: "on"`, `conditions: [{type: cnpg.io/hibernation, status: "True", reason: Hibernated, message: Cluster has been hibernated}]`), want: Suspended, says: "hibernated"},
 		"going off":         {reason: "its Pods are still being stopped", object: with(`cnpg.io/hibernation: "on"`, "phase: Cluster in healthy state"), want: Progressing},
 		"hands off":         {reason: "the operator was told to leave it", object: with("cnpg.io/reconciliationLoop: disabled", ready), want: Suspended},
+
+		"backup":         {reason: "it can be restored", object: strings.Replace(database("phase: completed"), "Database", "Backup", 1), want: Healthy},
+		"backup, failed": {reason: "its error says why", object: strings.Replace(database("phase: failed, error: no credentials"), "Database", "Backup", 1), want: Degraded, says: "no credentials"},
 
 		"database, new":           {reason: "not applied", object: database(""), want: Progressing},
 		"database":                {reason: "applied at this generation", object: database("observedGeneration: 2, applied: true"), want: Healthy},
