@@ -4,12 +4,10 @@
 package script
 
 import (
-	"cmp"
 	"context"
-	"path"
-	"slices"
 	"strings"
 
+	"github.com/gobwas/glob"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/wavetrain/wavetrain/internal/health"
@@ -17,16 +15,18 @@ import (
 
 // Rules are the health rules of one ConfigMap, compiled. They may be used by several goroutines.
 type Rules struct {
-	exact map[string]check
-	wild  []wildcard
+	// exact checks are found by "group/Kind", of the core group "Kind"; patterns are
+	// matched against the same.
+	exact    map[string]check
+	patterns []pattern
 	// problems are what could not be read at all, and so concerns no kind in particular.
 	problems []string
 }
 
-// wildcard is a check for all kinds that a pattern matches.
-type wildcard struct {
-	group, kind string
-	check       check
+// pattern is a check for all kinds that it matches.
+type pattern struct {
+	glob  glob.Glob
+	check check
 }
 
 // check judges an object. An error is about the check, not about the object.
@@ -56,23 +56,17 @@ func NewRules(data map[string]string) (*Rules, error) {
 		if c == nil {
 			continue
 		}
-		group, kind, qualified := strings.Cut(o.target, "/")
-		if !qualified {
-			group, kind = "", o.target
-		}
-		if !strings.ContainsAny(o.target, "*?[") {
-			r.exact[group+"/"+kind] = c
+		if !strings.Contains(o.target, "*") {
+			r.exact[o.target] = c
 			continue
 		}
-		if _, err := path.Match(group+"/"+kind, ""); err != nil {
-			r.problems = append(r.problems, o.from+": "+o.target+" is not a pattern: use * for any group or kind")
+		g, err := glob.Compile(o.target)
+		if err != nil {
+			r.problems = append(r.problems, o.from+": "+o.target+" is not a pattern: use * for any part of a group or kind")
 			continue
 		}
-		r.wild = append(r.wild, wildcard{group: group, kind: kind, check: c})
+		r.patterns = append(r.patterns, pattern{glob: g, check: c})
 	}
-	slices.SortStableFunc(r.wild, func(a, b wildcard) int {
-		return cmp.Or(cmp.Compare(a.group, b.group), cmp.Compare(a.kind, b.kind))
-	})
 	return r, nil
 }
 
@@ -98,19 +92,17 @@ func (r *Rules) Judge(obj *unstructured.Unstructured) (result health.Result, ok 
 
 func (r *Rules) find(obj *unstructured.Unstructured) check {
 	gk := obj.GroupVersionKind().GroupKind()
-	if c, ok := r.exact[gk.Group+"/"+gk.Kind]; ok {
+	name := gk.Kind
+	if gk.Group != "" {
+		name = gk.Group + "/" + gk.Kind
+	}
+	if c, ok := r.exact[name]; ok {
 		return c
 	}
-	for _, w := range r.wild {
-		if matches(w.group, gk.Group) && matches(w.kind, gk.Kind) {
-			return w.check
+	for _, p := range r.patterns {
+		if p.glob.Match(name) {
+			return p.check
 		}
 	}
 	return nil
-}
-
-// matches tells whether a pattern, known to be one, matches a name.
-func matches(pattern, name string) bool {
-	ok, err := path.Match(pattern, name)
-	return err == nil && ok
 }

@@ -72,6 +72,7 @@ return hs`
 		"combined":      {reason: "all kinds may be in one key", data: map[string]string{"resource.customizations": "example.com/Widget:\n  health.lua.useOpenLibs: true\n  health.lua: |\n    return {status = string.gsub('Suspend', 'nd$', 'nded')}\n  ignoreDifferences: x\n"}, want: health.Suspended},
 		"wildcard":      {reason: "a pattern covers a family", data: map[string]string{"resource.customizations": "'*.com/*':\n  health.lua: return {status = 'Degraded', message = 'family'}\n"}, want: health.Degraded, says: "family"},
 		"wildcard, not": {reason: "a star for a group does not match another group", data: map[string]string{"resource.customizations": "'*.org/*':\n  health.lua: return {status = 'Degraded'}\n"}, none: true},
+		"any kind":      {reason: "a star alone matches all", data: map[string]string{"resource.customizations": "'*':\n  health.lua: return {status = 'Suspended'}\n"}, want: health.Suspended},
 		"exact first":   {reason: "the kind's own rule counts more than a pattern's", data: map[string]string{lua: says("Healthy", "own"), "resource.customizations": "'*.com/*':\n  health.lua: return {status = 'Degraded'}\n"}, want: health.Healthy, says: "own"},
 		"first pattern": {reason: "patterns are tried in their order", data: map[string]string{"resource.customizations": "'*/Widget':\n  health.lua: return {status = 'Healthy', message = 'one'}\n'example.*/*':\n  health.lua: return {status = 'Degraded'}\n"}, want: health.Healthy, says: "one"},
 		"own key wins":  {reason: "a key for one kind counts more than the key for all", data: map[string]string{lua: says("Healthy", "split"), "resource.customizations": "example.com/Widget:\n  health.lua: return {status = 'Degraded'}\n"}, want: health.Healthy, says: "split"},
@@ -149,7 +150,7 @@ func TestOneBrokenRuleConcernsItsOwnKindsOnly(t *testing.T) {
 func TestProblemsNameWhatCannotBeRead(t *testing.T) {
 	for name, row := range map[string]struct{ data, says string }{
 		"not YAML":     {"a: [", "resource.customizations: "},
-		"no pattern":   {"'[/*':\n  health.lua: return nil\n", "[/* is not a pattern"},
+		"no pattern":   {"'[*':\n  health.lua: return nil\n", "[* is not a pattern"},
 		"not a string": {"a/B:\n  health.lua: [1]\n", "resource.customizations: "},
 	} {
 		t.Run(name, func(t *testing.T) {
