@@ -48,8 +48,7 @@ Exit codes: 0 the sync succeeded, 1 it failed, 2 wrong usage, 4 it still ran whe
 				return err
 			}
 			name := types.NamespacedName{Namespace: k.namespace, Name: args[0]}
-			requested, err := requestRollback(cmd.Context(), c, name, id, prune)
-			if err != nil {
+			if err := requestRollback(cmd.Context(), c, name, id, prune); err != nil {
 				return err
 			}
 			if async {
@@ -57,9 +56,7 @@ Exit codes: 0 the sync succeeded, 1 it failed, 2 wrong usage, 4 it still ran whe
 				return nil
 			}
 			w := waiter{client: c, streams: s, timeout: timeout.Duration}
-			return w.wait(cmd.Context(), []types.NamespacedName{name}, func(app *v1alpha1.Application) verdict {
-				return operationVerdict(app, requested)
-			})
+			return w.wait(cmd.Context(), []types.NamespacedName{name}, operationVerdict)
 		},
 	}
 	k.addFlags(cmd.Flags())
@@ -69,30 +66,26 @@ Exit codes: 0 the sync succeeded, 1 it failed, 2 wrong usage, 4 it still ran whe
 	return cmd
 }
 
-// requestRollback puts the operation on the Application and returns when the
-// previous one began, to tell the new one from it.
-func requestRollback(ctx context.Context, c client.Client, name types.NamespacedName, id int64, prune bool) (time.Time, error) {
+// requestRollback puts the operation on the Application.
+func requestRollback(ctx context.Context, c client.Client, name types.NamespacedName, id int64, prune bool) error {
 	app, err := getApp(ctx, c, name)
 	if err != nil {
-		return time.Time{}, err
+		return err
 	}
 	state := app.Status.OperationState
 	if app.Operation != nil || state != nil && !state.Phase.Completed() {
-		return time.Time{}, fmt.Errorf("application %q: another operation is in progress: wait for it, or end it with `wavetrain app terminate-op %s`", name.Name, name.Name)
+		return fmt.Errorf("application %q: another operation is in progress: wait for it, or end it with `wavetrain app terminate-op %s`", name.Name, name.Name)
 	}
 	entry, err := historyEntry(app, id)
 	if err != nil {
-		return time.Time{}, err
+		return err
 	}
 	before := app.DeepCopy()
 	app.Operation = &v1alpha1.Operation{Sync: rollbackSync(app, entry, prune), InitiatedBy: v1alpha1.OperationInitiator{Username: "wavetrain-cli"}}
 	if err := c.Patch(ctx, app, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
-		return time.Time{}, fmt.Errorf("request rollback of application %q: %w", name.Name, err)
+		return fmt.Errorf("request rollback of application %q: %w", name.Name, err)
 	}
-	if state == nil {
-		return time.Time{}, nil
-	}
-	return state.StartedAt.Time, nil
+	return nil
 }
 
 // historyEntry returns the sync of that id; a negative id means the one before

@@ -52,7 +52,7 @@ func TestRollbackAsksForAnEntryOfTheHistory(t *testing.T) {
 				Status:     v1alpha1.ApplicationStatus{History: c.history},
 			}
 			api := fake.NewClientBuilder().WithScheme(scheme).WithObjects(app).Build()
-			_, err := requestRollback(t.Context(), api, name, c.id, true)
+			err := requestRollback(t.Context(), api, name, c.id, true)
 			if c.want == nil {
 				if err == nil || !strings.Contains(err.Error(), c.says) {
 					t.Errorf("%s: %v", c.reason, err)
@@ -69,7 +69,7 @@ func TestRollbackAsksForAnEntryOfTheHistory(t *testing.T) {
 			if diff := cmp.Diff(c.want, app.Operation.Sync); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", c.reason, diff)
 			}
-			if _, err := requestRollback(t.Context(), api, name, c.id, true); err == nil || !strings.Contains(err.Error(), "another operation is in progress") {
+			if err := requestRollback(t.Context(), api, name, c.id, true); err == nil || !strings.Contains(err.Error(), "another operation is in progress") {
 				t.Errorf("a second request while one is open: %v", err)
 			}
 		})

@@ -68,8 +68,7 @@ Exit codes: 0 the sync succeeded, 1 it failed, 2 wrong usage, 4 it still ran whe
 				return err
 			}
 			name := types.NamespacedName{Namespace: k.namespace, Name: args[0]}
-			requested, err := requestSync(cmd.Context(), k, c, name, &f)
-			if err != nil {
+			if err := requestSync(cmd.Context(), k, c, name, &f); err != nil {
 				return err
 			}
 			if f.async {
@@ -77,9 +76,7 @@ Exit codes: 0 the sync succeeded, 1 it failed, 2 wrong usage, 4 it still ran whe
 				return nil
 			}
 			w := waiter{client: c, streams: s, timeout: f.timeout.Duration}
-			err = w.wait(cmd.Context(), []types.NamespacedName{name}, func(app *v1alpha1.Application) verdict {
-				return operationVerdict(app, requested)
-			})
+			err = w.wait(cmd.Context(), []types.NamespacedName{name}, operationVerdict)
 			if f.dryRun {
 				if printErr := printResults(cmd.Context(), s, c, name); err == nil {
 					err = printErr
@@ -93,41 +90,36 @@ Exit codes: 0 the sync succeeded, 1 it failed, 2 wrong usage, 4 it still ran whe
 	return cmd
 }
 
-// requestSync puts the operation on the Application and returns when the
-// previous one began, to tell the new one from it.
-func requestSync(ctx context.Context, k *kube, c client.Client, name types.NamespacedName, f *syncFlags) (time.Time, error) {
+// requestSync puts the operation on the Application.
+func requestSync(ctx context.Context, k *kube, c client.Client, name types.NamespacedName, f *syncFlags) error {
 	app, err := getApp(ctx, c, name)
 	if err != nil {
-		return time.Time{}, err
+		return err
 	}
 	if app.Operation != nil || (app.Status.OperationState != nil && !app.Status.OperationState.Phase.Completed()) {
-		return time.Time{}, fmt.Errorf("application %q: another operation is in progress: wait for it, or end it with `wavetrain app terminate-op %s`", name.Name, name.Name)
+		return fmt.Errorf("application %q: another operation is in progress: wait for it, or end it with `wavetrain app terminate-op %s`", name.Name, name.Name)
 	}
 	sync, err := f.operation(app)
 	if err != nil {
-		return time.Time{}, err
+		return err
 	}
 	if f.local != "" {
 		cfg, err := k.restConfig()
 		if err != nil {
-			return time.Time{}, err
+			return err
 		}
 		if sync.Manifests, err = localManifests(ctx, cfg, app, f.local); err != nil {
-			return time.Time{}, err
+			return err
 		}
-	}
-	var before time.Time
-	if app.Status.OperationState != nil {
-		before = app.Status.OperationState.StartedAt.Time
 	}
 	app.Operation = &v1alpha1.Operation{Sync: sync, InitiatedBy: v1alpha1.OperationInitiator{Username: "wavetrain-cli"}}
 	if err := c.Update(ctx, app); err != nil {
 		if apierrors.IsConflict(err) {
 			return requestSync(ctx, k, c, name, f)
 		}
-		return time.Time{}, fmt.Errorf("request sync of application %q: %w", name.Name, err)
+		return fmt.Errorf("request sync of application %q: %w", name.Name, err)
 	}
-	return before, nil
+	return nil
 }
 
 // printResults prints what became of each object of the last operation.
@@ -176,10 +168,12 @@ func (f *syncFlags) operation(app *v1alpha1.Application) (*v1alpha1.SyncOperatio
 	return sync, nil
 }
 
-// operationVerdict judges the operation that began after the given time.
-func operationVerdict(app *v1alpha1.Application, after time.Time) verdict {
+// operationVerdict judges the operation that was requested. The controller takes
+// the request away in the very write that completes it: a completed operation
+// beside a request is the one before. Times do not tell, they have whole seconds.
+func operationVerdict(app *v1alpha1.Application) verdict {
 	state := app.Status.OperationState
-	if state == nil || app.Operation != nil && state.FinishedAt != nil || !state.StartedAt.After(after) && state.FinishedAt != nil && !after.IsZero() && state.StartedAt.Time.Equal(after) {
+	if state == nil || app.Operation != nil && state.Phase.Completed() {
 		return verdict{waiting: "waiting for a controller to begin (`wavetrain serve` or `wavetrain up` must be running)"}
 	}
 	switch state.Phase {
