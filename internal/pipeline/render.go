@@ -78,7 +78,9 @@ type FindRepository func(ctx context.Context, url string) (source.Repository, er
 // repository is fetched from the URL that Applications name.
 func NewRenderer(store *source.Store, find FindRepository) *Renderer {
 	if find == nil {
-		find = func(_ context.Context, url string) (source.Repository, error) { return source.Repository{URL: url}, nil }
+		find = func(_ context.Context, url string) (source.Repository, error) {
+			return source.Repository{URL: url}, nil
+		}
 	}
 	return &Renderer{store: store, find: find, last: map[string]remembered{}}
 }

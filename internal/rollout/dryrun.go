@@ -94,10 +94,10 @@ func (r *Run) preview(step *plan.Step) (message string, try func(context.Context
 	key := step.Key
 	key.Name = machine.HookName(r.op.ID, step)
 	verb := "configured"
-	switch {
-	case step.Action == plan.Hook || step.Action == plan.Create:
+	switch step.Action {
+	case plan.Hook, plan.Create:
 		verb = "created"
-	case step.Action == plan.None:
+	case plan.None:
 		verb = "unchanged"
 	}
 	return machine.Accepted(key, verb) + dryRunMark, r.trial(step)
