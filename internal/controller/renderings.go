@@ -82,6 +82,15 @@ func (r *renderings) replace(app types.NamespacedName, next map[place]bool) []ty
 	return names
 }
 
+// known reports whether the Application has been looked at since this process
+// began.
+func (r *renderings) known(app types.NamespacedName) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	_, ok := r.byApp[app]
+	return ok
+}
+
 // others returns the Applications besides app that render an object, by name.
 func (r *renderings) others(app types.NamespacedName, server string, key manifest.Key) []types.NamespacedName {
 	r.mu.Lock()

@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/wavetrain/wavetrain/api/v1alpha1"
+	"github.com/wavetrain/wavetrain/internal/manifest"
 	"github.com/wavetrain/wavetrain/internal/pipeline"
 	"github.com/wavetrain/wavetrain/internal/project"
 	"github.com/wavetrain/wavetrain/internal/release"
@@ -93,6 +94,9 @@ type session struct {
 	problems   []v1alpha1.ApplicationCondition
 	// shared are the objects that other Applications have too.
 	shared []sharedObject
+	// unseen is what Applications render that have not been looked at; nil until
+	// somebody asks.
+	unseen map[manifest.Key]bool
 	wake   time.Time
 }
 

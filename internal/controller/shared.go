@@ -5,6 +5,7 @@ package controller
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -101,9 +102,41 @@ func (s *session) owner(key manifest.Key, mark string) string {
 }
 
 // renderedElsewhere tells whether another Application renders an object: then it
-// is handed over, not deleted.
+// is handed over, not deleted. After a restart the status of Applications that
+// have not been looked at yet speaks for them.
 func (s *session) renderedElsewhere(key manifest.Key) bool {
-	return len(s.renderings.others(nameOf(s.app), s.dest.Server, key)) > 0
+	if len(s.renderings.others(nameOf(s.app), s.dest.Server, key)) > 0 {
+		return true
+	}
+	if s.unseen == nil {
+		s.unseen = s.findUnseen()
+	}
+	// Nothing is deleted while the others are not known at all.
+	return s.unseen == nil || s.unseen[key]
+}
+
+// findUnseen returns what Applications render according to their status that
+// this process has not looked at yet. Where they deliver to is not asked: for
+// this short time an object is rather kept than deleted.
+func (s *session) findUnseen() map[manifest.Key]bool {
+	keys := map[manifest.Key]bool{}
+	var list v1alpha1.ApplicationList
+	if err := s.client.List(s.life, &list); err != nil {
+		s.problem(v1alpha1.ConditionUnknownError, fmt.Errorf("list Applications: %w", err))
+		return nil
+	}
+	for i := range list.Items {
+		app := &list.Items[i]
+		if name := nameOf(app); name == nameOf(s.app) || app.DeletionTimestamp != nil || s.renderings.known(name) {
+			continue
+		}
+		for _, r := range app.Status.Resources {
+			if !r.RequiresPruning && !r.Hook {
+				keys[manifest.Key{Group: r.Group, Kind: r.Kind, Namespace: r.Namespace, Name: r.Name}] = true
+			}
+		}
+	}
+	return keys
 }
 
 // sharedWarning is the condition for shared objects; ok is false if there are

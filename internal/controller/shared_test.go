@@ -103,3 +103,28 @@ func TestSharedObjectIsHandedOver(t *testing.T) {
 		t.Error("common went with its owner")
 	}
 }
+
+// TestRestartDoesNotDeleteWhatOthersRender lets the controller begin with an
+// owner that has dropped an object, while the other one cannot be rendered.
+func TestRestartDoesNotDeleteWhatOthersRender(t *testing.T) {
+	t.Parallel()
+	w := newWorldWithoutController(t, sandboxtest.Options{})
+	mirrors := t.TempDir()
+	kill := w.startProcess(mirrors)
+	repo := gittest.New(t, map[string]string{"a/common.yaml": configMap("common"), "a/own.yaml": configMap("a")})
+	other := gittest.New(t, map[string]string{"b/common.yaml": configMap("common"), "b/own.yaml": configMap("b")})
+	b := w.app("b", other, "b")
+	w.until(b, 30*time.Second, "converged", converged)
+	a := w.app("a", repo, "a")
+	w.until(a, 30*time.Second, "synced, with a warning", func(app *v1alpha1.Application) bool { return converged(app) && shares(app) })
+	kill()
+	other.Vanish()
+	second := repo.Commit("a drops it", map[string]string{"a/common.yaml": "-"})
+	w.startProcess(t.TempDir())
+	w.until(a, 30*time.Second, "at the second commit", func(app *v1alpha1.Application) bool {
+		return app.Status.Sync.Revision == second && app.Status.Sync.Status == v1alpha1.SyncStatusSynced
+	})
+	if !w.exists("common", &corev1.ConfigMap{}) {
+		t.Error("common was deleted although another Application renders it")
+	}
+}
