@@ -32,8 +32,7 @@ type Lua struct {
 func CompileLua(name, source string) (*Lua, error) {
 	chunk, err := parse.Parse(strings.NewReader(source), name)
 	if err != nil {
-		var syntax *parse.Error
-		if errors.As(err, &syntax) {
+		if syntax, ok := errors.AsType[*parse.Error](err); ok {
 			return nil, fmt.Errorf("%s:%d: %s near %q", name, syntax.Pos.Line, syntax.Message, syntax.Token)
 		}
 		return nil, fmt.Errorf("%s: %w", name, err)
@@ -74,8 +73,7 @@ func (l *Lua) Run(ctx context.Context, obj map[string]any) (any, error) {
 // raised is the script's error on one line, without the stack.
 func raised(name string, err error) string {
 	text := err.Error()
-	var api *lua.ApiError
-	if errors.As(err, &api) && api.Object != lua.LNil {
+	if api, ok := errors.AsType[*lua.ApiError](err); ok && api.Object != lua.LNil {
 		text = api.Object.String()
 	}
 	if !strings.HasPrefix(text, name) {
