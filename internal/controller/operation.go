@@ -257,6 +257,7 @@ func (s *session) launch(ctx context.Context, op v1alpha1.Operation, desired *pi
 		App: s.app.Namespace + "/" + s.app.Name, ID: id, Attempt: attempt, Plan: comparison.Plan,
 		State: s.st.memory, Store: recordStore{s.st.record}, Spec: run.release, Partial: partial(op),
 		Write: writePolicy(op), Respect: s.respected(op), Propagation: operationPropagation(op),
+		Unrehearsed: manifest.ParseOptions(s.app.Annotations[manifest.AnnotationWavetrainOptions]).Has("DryRun=client"),
 	})
 	s.st.run = run
 	s.follow(run)

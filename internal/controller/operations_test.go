@@ -9,10 +9,12 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/wavetrain/wavetrain/api/v1alpha1"
 	"github.com/wavetrain/wavetrain/internal/gitserver/gittest"
@@ -146,5 +148,45 @@ func TestLocalManifests(t *testing.T) {
 	app = w.sync(automated, v1alpha1.SyncOperation{Manifests: local})
 	if state := app.Status.OperationState; state.Phase != v1alpha1.OperationError || !strings.Contains(state.Message, "automated sync is on") {
 		t.Errorf("%s: %s", state.Phase, state.Message)
+	}
+}
+
+func TestServerSideDryRunCanBeSwitchedOff(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, sandboxtest.Options{})
+	files := map[string]string{"app/a.yaml": configMap("a"), "app/bad.yaml": configMap("bad", "dataa: {v: '1'}")}
+	repo := gittest.New(t, files)
+	checked := w.app("checked", repo, "app", manual)
+	app := w.sync(checked, v1alpha1.SyncOperation{})
+	if state := app.Status.OperationState; state.Phase != v1alpha1.OperationFailed || !strings.Contains(state.Message, "(dry run)") {
+		t.Errorf("%s: %s", state.Phase, state.Message)
+	}
+	if w.exists("a", &corev1.ConfigMap{}) {
+		t.Error("something was written although the plan cannot be carried out")
+	}
+	unchecked := w.app("unchecked", repo, "app", manual, func(app *v1alpha1.Application) {
+		app.Annotations = map[string]string{"wavetrain.dev/sync-options": "DryRun=client"}
+	})
+	app = w.sync(unchecked, v1alpha1.SyncOperation{})
+	if state := app.Status.OperationState; state.Phase != v1alpha1.OperationFailed || strings.Contains(state.Message, "(dry run)") {
+		t.Errorf("%s: %s", state.Phase, state.Message)
+	}
+	if !w.exists("a", &corev1.ConfigMap{}) {
+		t.Error("without the server's dry run the fault shows only when its turn comes")
+	}
+}
+
+func TestPrunePropagationPolicy(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, sandboxtest.Options{})
+	repo := gittest.New(t, map[string]string{"app/web.yaml": deployment("web", "0"), "app/a.yaml": configMap("a")})
+	name := w.app("shop", repo, "app", withOptions("PrunePropagationPolicy=orphan"))
+	w.until(name, 30*time.Second, "converged", converged)
+	second := repo.Commit("drop the Deployment", map[string]string{"app/web.yaml": "-"})
+	w.until(name, 30*time.Second, "at the second commit", convergedAt(second))
+	var left appsv1.ReplicaSetList
+	w.must(w.client.List(t.Context(), &left, client.InNamespace(w.Target)))
+	if w.exists("web", &appsv1.Deployment{}) || len(left.Items) != 1 || left.Items[0].DeletionTimestamp != nil {
+		t.Errorf("the Deployment must be gone and its ReplicaSet left: %d ReplicaSets", len(left.Items))
 	}
 }

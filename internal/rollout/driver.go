@@ -76,6 +76,9 @@ type Operation struct {
 	// Respect, if given, are the ignore rules whose fields are left as they are on
 	// objects that exist.
 	Respect *diff.Options
+	// Unrehearsed leaves out the trial of every step before the first write; what
+	// can be checked without the API server is checked all the same.
+	Unrehearsed bool
 	// Confirmed allows the prunes that need a confirmation.
 	Confirmed bool
 	// Propagation of prunes; defaults to foreground.

@@ -65,7 +65,7 @@ func (r *Run) localProblems(unserved []schema.GroupKind) *problem {
 // rehearse creates the plan's missing namespaces and has the API server try
 // everything else without storing it.
 func (r *Run) rehearse(ctx context.Context) (*problem, error) {
-	if p, err := r.namespaces(ctx); p != nil || err != nil {
+	if p, err := r.namespaces(ctx); p != nil || err != nil || r.op.Unrehearsed {
 		return p, err
 	}
 	var mu sync.Mutex
