@@ -5,6 +5,7 @@ package plan
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -292,7 +293,7 @@ func TestPruneGuard(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			objects, found, prune := application(tt.kept, tt.gone)
 			i := input(objects...)
-			i.Live, i.Prune = found, append(prune, tt.also...)
+			i.Live, i.Prune = found, slices.Concat(prune, tt.also)
 			i.Options = Options{Prune: true, PruneGuard: !tt.off}
 			got := map[string]string{}
 			for _, g := range Build(i).Groups {
