@@ -46,7 +46,8 @@ type attempt struct {
 	Revision string
 	// Terminated is true when a person ended it: it is never taken up again.
 	Terminated bool
-	// CauseChanged is true when an object that made it fail has changed since.
+	// CauseChanged is true when an object that made it fail has changed since and
+	// that matters: not with Resume=false.
 	CauseChanged bool
 	// NotBefore spaces attempts that are taken up again.
 	NotBefore time.Time

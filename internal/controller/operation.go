@@ -227,7 +227,7 @@ func (s *session) start(ctx context.Context, op v1alpha1.Operation, id string, a
 // driver carries out operations on the destination.
 func (s *session) driver() *rollout.Driver {
 	return rollout.New(s.dest.Cluster, rollout.Options{
-		Clock: s.opts.Clock, Events: s.opts.Events, Limits: s.opts.Limits, Custom: s.health.judge,
+		Clock: s.opts.Clock, Events: s.opts.Events, Limits: s.opts.Limits.With(s.ownOptions()), Custom: s.health.judge,
 	})
 }
 
@@ -257,7 +257,7 @@ func (s *session) launch(ctx context.Context, op v1alpha1.Operation, desired *pi
 		App: s.app.Namespace + "/" + s.app.Name, ID: id, Attempt: attempt, Plan: comparison.Plan,
 		State: s.st.memory, Store: recordStore{s.st.record}, Spec: run.release, Partial: partial(op),
 		Write: writePolicy(op), Respect: s.respected(op), Propagation: operationPropagation(op),
-		Unrehearsed: manifest.ParseOptions(s.app.Annotations[manifest.AnnotationWavetrainOptions]).Has("DryRun=client"),
+		Unrehearsed: s.ownOptions().Has("DryRun=client"),
 	})
 	s.st.run = run
 	s.follow(run)
@@ -424,7 +424,7 @@ func (s *session) lastAttempt(release string) *attempt {
 	return &attempt{
 		Phase: v1alpha1.OperationPhase(last.Outcome.Phase), Message: last.Outcome.Message,
 		Revision: strings.Join(last.Revisions, ", "), Terminated: last.Outcome.Terminated,
-		CauseChanged: s.causeChanged(last.Outcome.Causes, last.Seen), NotBefore: last.FinishedAt.Add(v1alpha1.DefaultBackoffDuration),
+		CauseChanged: !s.ownOptions().Has("Resume=false") && s.causeChanged(last.Outcome.Causes, last.Seen), NotBefore: last.FinishedAt.Add(v1alpha1.DefaultBackoffDuration),
 	}
 }
 

@@ -56,7 +56,7 @@ func (s *session) plainOperation() v1alpha1.Operation {
 func (s *session) operationOptions(op v1alpha1.Operation) plan.Options {
 	app := s.app
 	switches := manifest.ParseOptions(op.Sync.SyncOptions...)
-	own := manifest.ParseOptions(app.Annotations[manifest.AnnotationWavetrainOptions])
+	own := s.ownOptions()
 	opts := plan.Options{
 		Prune:            op.Sync.Prune,
 		PruneLast:        switches.Has("PruneLast=true"),
@@ -78,6 +78,11 @@ func (s *session) operationOptions(op v1alpha1.Operation) plan.Options {
 		opts.NamespaceAnnotations = policy.ManagedNamespaceMetadata.Annotations
 	}
 	return opts
+}
+
+// ownOptions are the options of the Application that Argo CD does not know.
+func (s *session) ownOptions() manifest.OptionSet {
+	return manifest.ParseOptions(s.app.Annotations[manifest.AnnotationWavetrainOptions])
 }
 
 // requestedKeys are the objects that an operation is limited to; nil means all.

@@ -231,7 +231,7 @@ func (t *turn) patience(task *task, o Observation, flaps bool) string {
 	if over := t.degraded(task, o, flaps); over != "" {
 		return over
 	}
-	limit, own := ownLimit(task.step)
+	limit, own := ownDuration(task.step, "GateTimeout")
 	if !own {
 		limit = t.limits.NoProgress
 	}
@@ -257,8 +257,8 @@ func (t *turn) degraded(task *task, o Observation, flaps bool) string {
 	if !counts {
 		return ""
 	}
-	grace := time.Duration(0)
-	if flaps {
+	grace, own := ownDuration(task.step, "GateGrace")
+	if flaps && !own {
 		grace = t.limits.FlapGrace
 	}
 	if end := task.gate.degraded.Add(grace); t.now.Before(end) {
@@ -268,12 +268,17 @@ func (t *turn) degraded(task *task, o Observation, flaps bool) string {
 	return o.reason()
 }
 
-// ownLimit is the limit that the object sets for itself.
-func ownLimit(s *plan.Step) (time.Duration, bool) {
+// ownDuration is what the object says itself about a wait for it, with a sync
+// option.
+func ownDuration(s *plan.Step, option string) (time.Duration, bool) {
 	if s.Object == nil {
 		return 0, false
 	}
-	value, ok := manifest.SyncOptions(s.Object.Unstructured).Value("GateTimeout")
+	return duration(manifest.SyncOptions(s.Object.Unstructured), option)
+}
+
+func duration(options manifest.OptionSet, name string) (time.Duration, bool) {
+	value, ok := options.Value(name)
 	if !ok {
 		return 0, false
 	}

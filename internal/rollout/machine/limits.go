@@ -3,12 +3,17 @@
 
 package machine
 
-import "time"
+import (
+	"time"
+
+	"github.com/wavetrain/wavetrain/internal/manifest"
+)
 
 // Limits are the times that end a wait. Zero values mean the defaults.
 type Limits struct {
 	// FlapGrace is how long a kind that flaps by nature may be Degraded before
-	// that counts. Defaults to 30 s.
+	// that counts. Defaults to 30 s; an object of any kind may set its own with
+	// GateGrace=DURATION.
 	FlapGrace time.Duration
 	// NoProgress is how long a gate waits while nothing about the object moves.
 	// Defaults to 10 min; an object may set its own with GateTimeout=DURATION.
@@ -25,6 +30,19 @@ type Limits struct {
 	// AwaitGone makes the last group wait until its prunes are really gone, as
 	// every other group does.
 	AwaitGone bool
+}
+
+// With returns the limits as an application's options change them: GateTimeout is
+// the limit of every wait without progress, whatever holds it up, GateGrace that of
+// kinds that flap.
+func (l Limits) With(options manifest.OptionSet) Limits {
+	if d, ok := duration(options, "GateTimeout"); ok {
+		l.NoProgress, l.Stuck = d, d
+	}
+	if d, ok := duration(options, "GateGrace"); ok {
+		l.FlapGrace = d
+	}
+	return l
 }
 
 // WithDefaults fills in what is zero.

@@ -224,6 +224,11 @@ func TestLimits(t *testing.T) {
 	ready := map[string]any{"conditions": []any{map[string]any{"type": "Ready", "status": "True", "reason": "SecretSynced", "message": "ok"}}}
 	patient := object("Deployment", "web", "never")
 	patient.SetAnnotations(map[string]string{rollouttest.AnnotationFate: "never", manifest.AnnotationWavetrainOptions: "GateTimeout=30m"})
+	lenient := object("Deployment", "web", "bad@1s")
+	lenient.SetAnnotations(map[string]string{rollouttest.AnnotationFate: "bad@1s", manifest.AnnotationWavetrainOptions: "GateGrace=10s"})
+	limited := func(options string) func(w *world) {
+		return func(w *world) { w.limits = machine.Limits{}.With(manifest.ParseOptions(options)) }
+	}
 	mends := func(after time.Duration) func(w *world) {
 		return func(w *world) {
 			w.later = []happening{{after, func() { w.cluster.SetStatus(key("ExternalSecret", "vault"), ready) }}}
@@ -256,6 +261,31 @@ func TestLimits(t *testing.T) {
 			reason: "An object may set its own limit.",
 			first:  patient,
 			phase:  machine.PhaseFailed, took: 30 * time.Minute, says: "no progress for 30m0s",
+		},
+		"OwnGrace": {
+			reason: "An object of any kind may be Degraded for a time that it sets itself.",
+			first:  lenient,
+			phase:  machine.PhaseFailed, took: 11 * time.Second, says: "deadline exceeded",
+		},
+		"LimitOfTheApplication": {
+			reason: "The application's limit is that of every wait.",
+			first:  object("Deployment", "web", "never"), setup: limited("GateTimeout=2m"),
+			phase: machine.PhaseFailed, took: 2 * time.Minute, says: "no progress for 2m0s",
+		},
+		"OwnLimitBeforeTheApplications": {
+			reason: "The object's own limit wins over the application's.",
+			first:  patient, setup: limited("GateTimeout=2m"),
+			phase: machine.PhaseFailed, took: 30 * time.Minute, says: "no progress for 30m0s",
+		},
+		"GraceOfTheApplication": {
+			reason: "The application's grace is that of kinds that flap.",
+			first:  object("ExternalSecret", "vault", "bad@1s"), setup: limited("GateGrace=5s"),
+			phase: machine.PhaseFailed, took: 6 * time.Second, says: "SecretSyncedError: permission denied",
+		},
+		"NoDuration": {
+			reason: "What is no duration changes nothing.",
+			first:  object("Deployment", "web", "never"), setup: limited("GateTimeout=soon"),
+			phase: machine.PhaseFailed, took: 10 * time.Minute, says: "no progress for 10m0s",
 		},
 		"Progress": {
 			reason: "Whatever moves begins the limit anew.",
