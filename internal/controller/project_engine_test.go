@@ -4,6 +4,7 @@
 package controller_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -117,6 +118,11 @@ func TestProjectRefusesKindsAndProtectsWhatIsThere(t *testing.T) {
 	w.until(name, 30*time.Second, "taken up without a commit", converged)
 	w.changeProject("team", func(p *v1alpha1.AppProjectSpec) {
 		p.NamespaceResourceBlacklist = []v1alpha1.GroupKind{{Kind: "Service"}}
+	})
+	w.until(name, 30*time.Second, "looked at under the project as it is now", func(app *v1alpha1.Application) bool {
+		return slices.ContainsFunc(app.Status.Resources, func(r v1alpha1.ResourceStatus) bool {
+			return r.Kind == "Service" && r.Status == v1alpha1.SyncStatusUnknown
+		})
 	})
 	next := repo.Commit("drop the Service", map[string]string{"app/svc.yaml": "-", "app/a.yaml": configMap("a", "data: {v: '2'}")})
 	w.until(name, 30*time.Second, "converged without it", convergedAt(next))
