@@ -15,12 +15,16 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/wavetrain/wavetrain/internal/controller"
+	"github.com/wavetrain/wavetrain/internal/rollout/machine"
 	"github.com/wavetrain/wavetrain/internal/source"
 )
 
 // serveFlags are the flags of `serve`.
 type serveFlags struct {
 	pollInterval   duration
+	gateTimeout    duration
+	gateStuck      duration
+	gateGrace      duration
 	workers        int
 	leaderElect    bool
 	metricsAddress string
@@ -33,7 +37,11 @@ type serveFlags struct {
 
 func newServeCmd(s Streams) *cobra.Command {
 	k := newKube(s)
-	f := serveFlags{pollInterval: duration{2 * time.Minute}}
+	gates := machine.Limits{}.WithDefaults()
+	f := serveFlags{
+		pollInterval: duration{2 * time.Minute},
+		gateTimeout:  duration{gates.NoProgress}, gateStuck: duration{gates.Stuck}, gateGrace: duration{gates.FlapGrace},
+	}
 	cmd := &cobra.Command{
 		Use:   "serve",
 		Short: "Run the controller that rolls Applications out",
@@ -61,6 +69,9 @@ Exit codes: 0 stopped by a signal, 1 it could not start or lost its cluster or i
 	flags := cmd.Flags()
 	k.addFlags(flags)
 	flags.Var(&f.pollInterval, "poll-interval", "how often to look for new commits (a duration, or seconds)")
+	flags.Var(&f.gateTimeout, "gate-timeout", "how long a wave waits while nothing about its objects moves; GateTimeout on an Application or object wins")
+	flags.Var(&f.gateStuck, "gate-stuck", "the same while an image cannot be pulled, a container crashes or a configuration is missing")
+	flags.Var(&f.gateGrace, "gate-grace", "how long an object of a kind that flaps may be Degraded; GateGrace on an Application or object wins")
 	flags.IntVar(&f.workers, "workers", 10, "how many Applications are looked at side by side")
 	flags.BoolVar(&f.leaderElect, "leader-elect", false, "let one of several controllers act, chosen by a Lease in --namespace")
 	flags.StringVar(&f.metricsAddress, "metrics-address", "", "address to serve metrics on, for example :8080 (default: none)")
@@ -78,6 +89,8 @@ func (f serveFlags) check() error {
 	switch {
 	case f.pollInterval.Duration < time.Second:
 		return usageError("--poll-interval %s is too short: one second at least", f.pollInterval)
+	case f.gateTimeout.Duration <= 0 || f.gateStuck.Duration <= 0 || f.gateGrace.Duration <= 0:
+		return usageError("--gate-timeout, --gate-stuck and --gate-grace must be longer than nothing")
 	case f.workers < 1:
 		return usageError("--workers must be at least 1")
 	case !slices.Contains([]string{logText, logJSON}, f.logFormat):
@@ -108,6 +121,9 @@ func serve(ctx context.Context, s Streams, k *kube, f serveFlags, version string
 	c, err := controller.New(controller.Options{
 		Config: cfg, Namespace: k.namespace, Sources: store,
 		PollInterval: f.pollInterval.Duration, Workers: f.workers, LeaderElection: f.leaderElect,
+		Limits: machine.Limits{
+			NoProgress: f.gateTimeout.Duration, Stuck: f.gateStuck.Duration, FlapGrace: f.gateGrace.Duration,
+		},
 		MetricsAddress: f.metricsAddress, HealthAddress: f.healthAddress, Log: log,
 	})
 	if err != nil {
