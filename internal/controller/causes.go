@@ -44,7 +44,7 @@ func (s *session) fingerprint(key manifest.Key) string {
 	if !ok {
 		return "absent"
 	}
-	verdict := s.health.of(live)
+	verdict := s.judge()(live)
 	return fmt.Sprintf("%s generation %d %s %s", live.GetUID(), live.GetGeneration(), verdict.Status, verdict.Reason)
 }
 

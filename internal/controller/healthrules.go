@@ -76,11 +76,6 @@ func (h *healthRules) judge(obj *unstructured.Unstructured) (health.Result, bool
 	return h.rules.Load().Judge(obj)
 }
 
-// of judges a live object, by people's own rules first.
-func (h *healthRules) of(obj *unstructured.Unstructured) health.Result {
-	return health.OfWith(obj, health.Context{Custom: h.judge})
-}
-
 // healthData is the part of the settings that health rules are read from.
 func healthData(settings *corev1.ConfigMap) map[string]string {
 	data := map[string]string{}

@@ -11,10 +11,13 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/wavetrain/wavetrain/api/v1alpha1"
+	"github.com/wavetrain/wavetrain/internal/health"
 	"github.com/wavetrain/wavetrain/internal/manifest"
+	"github.com/wavetrain/wavetrain/internal/rollout"
 	"github.com/wavetrain/wavetrain/internal/status"
 )
 
@@ -31,11 +34,21 @@ func (s *session) shown() *status.State {
 		described := status.Observe(status.Observation{
 			Plan: s.comparison.Plan, Live: s.comparison.Live, Superfluous: s.comparison.Superfluous, Deferred: s.deferred(),
 			Self:    manifest.Key{Group: v1alpha1.Group, Kind: "Application", Namespace: s.app.Namespace, Name: s.app.Name},
-			Options: manifest.ParseOptions(s.app.Spec.SyncOptionList()...), Health: s.health.of,
+			Options: manifest.ParseOptions(s.app.Spec.SyncOptionList()...), Health: s.judge(),
 		})
 		s.state = &described
 	}
 	return s.state
+}
+
+// judge returns the health of a live object, with people's own rules and what is
+// around it on its cluster.
+func (s *session) judge() func(*unstructured.Unstructured) health.Result {
+	around := health.Context{Custom: s.health.judge}
+	if s.dest != nil {
+		around = rollout.Surroundings(s.dest, s.health.judge)
+	}
+	return func(obj *unstructured.Unstructured) health.Result { return health.OfWith(obj, around) }
 }
 
 func (s *session) syncStatus() v1alpha1.SyncStatusCode {

@@ -21,6 +21,7 @@ import (
 	"github.com/wavetrain/wavetrain/api/v1alpha1"
 	"github.com/wavetrain/wavetrain/internal/cluster"
 	"github.com/wavetrain/wavetrain/internal/diff"
+	"github.com/wavetrain/wavetrain/internal/health"
 	"github.com/wavetrain/wavetrain/internal/inventory"
 	"github.com/wavetrain/wavetrain/internal/jq"
 	"github.com/wavetrain/wavetrain/internal/manifest"
@@ -196,7 +197,11 @@ func watchKinds(ctx context.Context, dest Destination, s Subject) error {
 		}
 	}
 	for _, obj := range s.Desired.Objects {
-		add(obj.GroupVersionKind().GroupKind())
+		gk := obj.GroupVersionKind().GroupKind()
+		add(gk)
+		for _, asked := range health.AskedAbout(gk.Kind) {
+			add(asked)
+		}
 	}
 	for _, entry := range s.Inventory {
 		add(entry.Key.GroupKind())

@@ -9,6 +9,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/wavetrain/wavetrain/internal/health"
 	"github.com/wavetrain/wavetrain/internal/manifest"
 	"github.com/wavetrain/wavetrain/internal/plan"
 	"github.com/wavetrain/wavetrain/internal/rollout/machine"
@@ -76,11 +77,8 @@ func (x *index) add(step *plan.Step, operation string, kinds map[schema.GroupKin
 	for _, need := range step.Needs {
 		kinds[need.Object.GroupKind()], kinds[need.Producer.GroupKind()] = true, true
 	}
-	switch key.Kind {
-	case "PersistentVolumeClaim", "StatefulSet":
-		kinds[schema.GroupKind{Group: "storage.k8s.io", Kind: "StorageClass"}] = true
-	case "Ingress":
-		kinds[schema.GroupKind{Group: "networking.k8s.io", Kind: "IngressClass"}] = true
+	for _, gk := range health.AskedAbout(key.Kind) {
+		kinds[gk] = true
 	}
 	if step.Object == nil || step.Action == plan.Prune || step.Action == plan.SkipPrune {
 		return

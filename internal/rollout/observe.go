@@ -10,6 +10,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/wavetrain/wavetrain/internal/health"
 	"github.com/wavetrain/wavetrain/internal/manifest"
@@ -98,25 +99,27 @@ func isPod(u *unstructured.Unstructured) bool {
 	return u.GetKind() == "Pod" && u.GetAPIVersion() == "v1"
 }
 
-// surroundings answers questions about storage and ingress classes, and knows
-// people's own rules. An object that names no class was not defaulted by the API
-// server: nothing is concluded from that.
-func (r *Run) surroundings() health.Context {
-	get := func(group, kind string) func(string) *unstructured.Unstructured {
+// surroundings answers what judging an object asks about.
+func (r *Run) surroundings() health.Context { return Surroundings(r.cluster, r.driver.opts.Custom) }
+
+// Surroundings answers questions about storage and ingress classes from the live
+// cache, and knows people's own rules. An object that names no class was not
+// defaulted by the API server: nothing is concluded from that.
+func Surroundings(live interface {
+	Get(key manifest.Key) (*unstructured.Unstructured, bool)
+}, custom health.Custom,
+) health.Context {
+	get := func(gk schema.GroupKind) func(string) *unstructured.Unstructured {
 		return func(name string) *unstructured.Unstructured {
 			if name == "" {
 				return &unstructured.Unstructured{Object: map[string]any{}}
 			}
-			u, ok := r.cluster.Get(manifest.Key{Group: group, Kind: kind, Name: name})
+			u, ok := live.Get(manifest.Key{Group: gk.Group, Kind: gk.Kind, Name: name})
 			if !ok {
 				return nil
 			}
 			return u
 		}
 	}
-	return health.Context{
-		StorageClass: get("storage.k8s.io", "StorageClass"),
-		IngressClass: get("networking.k8s.io", "IngressClass"),
-		Custom:       r.driver.opts.Custom,
-	}
+	return health.Context{StorageClass: get(health.StorageClasses()), IngressClass: get(health.IngressClasses()), Custom: custom}
 }
