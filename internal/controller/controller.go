@@ -164,7 +164,7 @@ func (c *Controller) Run(ctx context.Context) error {
 // Refresh looks at once whether the repository has something new for the
 // Applications that use it: a webhook said so, or somebody committed.
 func (c *Controller) Refresh(ctx context.Context, repo string) error {
-	known, err := c.apps.repositories.find(ctx, repo)
+	known, err := c.apps.repositories.find(ctx, repo, "")
 	if err != nil {
 		return err
 	}

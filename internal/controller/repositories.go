@@ -29,7 +29,7 @@ type repositories struct {
 }
 
 // find implements pipeline.FindRepository.
-func (r repositories) find(ctx context.Context, url string) (source.Repository, error) {
+func (r repositories) find(ctx context.Context, url, _ string) (source.Repository, error) {
 	var secrets corev1.SecretList
 	err := r.secrets.List(ctx, &secrets, client.InNamespace(r.namespace), client.MatchingLabels{SecretTypeLabel: SecretTypeRepository})
 	if err != nil {

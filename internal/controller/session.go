@@ -249,7 +249,7 @@ func (s *session) desired(ctx context.Context) (*pipeline.Desired, error) {
 }
 
 func (s *session) render(ctx context.Context, req pipeline.Request) (*pipeline.Desired, error) {
-	revisions, err := s.renderer.Resolve(ctx, req.Sources)
+	revisions, err := s.renderer.Resolve(ctx, req.Project, req.Sources)
 	if err != nil {
 		return nil, err
 	}

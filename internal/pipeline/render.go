@@ -71,14 +71,15 @@ type remembered struct {
 	desired Desired
 }
 
-// FindRepository returns what is known about the repository of a URL.
-type FindRepository func(ctx context.Context, url string) (source.Repository, error)
+// FindRepository returns what a project may use of what is known about the
+// repository of a URL.
+type FindRepository func(ctx context.Context, url, project string) (source.Repository, error)
 
 // NewRenderer makes a Renderer that reads from store. Without find every
 // repository is fetched from the URL that Applications name.
 func NewRenderer(store *source.Store, find FindRepository) *Renderer {
 	if find == nil {
-		find = func(_ context.Context, url string) (source.Repository, error) {
+		find = func(_ context.Context, url, _ string) (source.Repository, error) {
 			return source.Repository{URL: url}, nil
 		}
 	}
@@ -92,43 +93,61 @@ func (r *Renderer) Forget(app string) {
 	delete(r.last, app)
 }
 
-// Resolve returns the commits that the sources' target revisions name now.
-func (r *Renderer) Resolve(ctx context.Context, sources []v1alpha1.ApplicationSource) ([]string, error) {
+// Resolve returns the revisions that the sources' target revisions name now, as
+// an Application of the project sees them.
+func (r *Renderer) Resolve(ctx context.Context, project string, sources []v1alpha1.ApplicationSource) ([]string, error) {
 	revisions := make([]string, len(sources))
 	for i, src := range sources {
-		if src.Chart != "" {
-			return nil, fmt.Errorf("source %d: chart %q of %s: charts from Helm repositories are not supported yet, keep the chart in Git and use path", i+1, src.Chart, src.RepoURL)
-		}
-		repo, err := r.find(ctx, src.RepoURL)
+		target, err := r.target(ctx, project, src)
 		if err != nil {
 			return nil, err
 		}
-		commit, err := r.store.Resolve(ctx, repo, src.TargetRevision)
-		if err != nil {
+		if revisions[i], err = r.store.Locate(ctx, target); err != nil {
 			return nil, err
 		}
-		revisions[i] = commit
 	}
 	return revisions, nil
 }
 
-// Render renders the sources at the given commits. When everything that the
+// target is what a source asks the store for.
+func (r *Renderer) target(ctx context.Context, project string, src v1alpha1.ApplicationSource) (source.Target, error) {
+	repo, err := r.find(ctx, src.RepoURL, project)
+	if err != nil {
+		return source.Target{}, err
+	}
+	t := source.Target{Repository: repo, Chart: src.Chart, Revision: src.TargetRevision, TagPrefix: src.TagPrefix}
+	if src.Kustomize == nil && src.Directory == nil && src.Plugin == nil {
+		t.Charts = directoryOf(src)
+	}
+	return t, nil
+}
+
+// directoryOf is where the files of a source are: a chart's own tree begins with
+// the chart.
+func directoryOf(src v1alpha1.ApplicationSource) string {
+	if src.Chart != "" && src.Path == "" {
+		return "."
+	}
+	return src.Path
+}
+
+// Render renders the sources at the given revisions. When everything that the
 // last rendering of this application read is unchanged, its result is returned.
 func (r *Renderer) Render(ctx context.Context, req Request, revisions []string) (desired *Desired, err error) {
-	snapshots := make([]*source.Snapshot, len(req.Sources))
+	trees := make([]source.Tree, len(req.Sources))
 	defer func() {
-		for _, snap := range snapshots {
-			if snap != nil {
-				err = errors.Join(err, snap.Close())
+		for _, tree := range trees {
+			if tree != nil {
+				err = errors.Join(err, tree.Close())
 			}
 		}
 	}()
 	for i, src := range req.Sources {
-		repo, err := r.find(ctx, src.RepoURL)
+		target, err := r.target(ctx, req.Project, src)
 		if err != nil {
 			return nil, err
 		}
-		if snapshots[i], err = r.store.Snapshot(ctx, repo, revisions[i]); err != nil {
+		if trees[i], err = r.store.Open(ctx, target, revisions[i]); err != nil {
 			return nil, err
 		}
 	}
@@ -136,41 +155,41 @@ func (r *Renderer) Render(ctx context.Context, req Request, revisions []string) 
 	if err != nil {
 		return nil, err
 	}
-	if known, ok := r.recall(req.App, digest, snapshots); ok {
+	if known, ok := r.recall(req.App, digest, trees); ok {
 		known.Revisions, known.Reused = revisions, true
 		return &known, nil
 	}
-	desired, err = renderAll(ctx, req, snapshots)
+	desired, err = renderAll(ctx, req, revisions, trees)
 	if err != nil {
 		return nil, err
 	}
 	desired.Revisions = revisions
-	r.remember(req.App, digest, snapshots, desired)
+	r.remember(req.App, digest, trees, desired)
 	return desired, nil
 }
 
-func renderAll(ctx context.Context, req Request, snapshots []*source.Snapshot) (*Desired, error) {
+func renderAll(ctx context.Context, req Request, revisions []string, trees []source.Tree) (*Desired, error) {
 	refs := map[string]fs.FS{}
 	for i, src := range req.Sources {
 		if src.Ref != "" {
-			refs[src.Ref] = snapshots[i]
+			refs[src.Ref] = trees[i]
 		}
 	}
 	desired := &Desired{Tools: make([]string, len(req.Sources))}
 	for i, src := range req.Sources {
-		if src.Ref != "" && src.Path == "" {
+		if src.Ref != "" && src.Path == "" && src.Chart == "" {
 			continue
 		}
 		if src.Plugin != nil {
 			return nil, fmt.Errorf("source %d: plugins are not supported", i+1)
 		}
 		result, err := render.Render(ctx, render.Source{
-			Files: snapshots[i], Path: src.Path, Refs: refs,
+			Files: trees[i], Path: directoryOf(src), Refs: refs,
 			Helm: src.Helm, Kustomize: src.Kustomize, Directory: src.Directory,
 		}, render.Target{
 			AppName: req.Name, Namespace: req.Namespace,
 			KubeVersion: req.KubeVersion, APIVersions: req.APIVersions,
-			Env: buildVariables(req, src, snapshots[i].Commit),
+			Env: buildVariables(req, src, revisions[i]),
 		})
 		if err != nil {
 			return nil, err
@@ -193,8 +212,8 @@ func buildVariables(req Request, src v1alpha1.ApplicationSource, commit string) 
 		"ARGOCD_APP_NAMESPACE":              req.AppNamespace,
 		"ARGOCD_APP_PROJECT_NAME":           req.Project,
 		"ARGOCD_APP_REVISION":               commit,
-		"ARGOCD_APP_REVISION_SHORT":         commit[:7],
-		"ARGOCD_APP_REVISION_SHORT_8":       commit[:8],
+		"ARGOCD_APP_REVISION_SHORT":         commit[:min(7, len(commit))],
+		"ARGOCD_APP_REVISION_SHORT_8":       commit[:min(8, len(commit))],
 		"ARGOCD_APP_SOURCE_REPO_URL":        src.RepoURL,
 		"ARGOCD_APP_SOURCE_PATH":            src.Path,
 		"ARGOCD_APP_SOURCE_TARGET_REVISION": src.TargetRevision,
@@ -218,7 +237,7 @@ func requestDigest(req Request, revisions []string) (string, error) {
 	return hex.EncodeToString(sum.Sum(nil)), nil
 }
 
-func (r *Renderer) recall(app, digest string, snapshots []*source.Snapshot) (Desired, bool) {
+func (r *Renderer) recall(app, digest string, trees []source.Tree) (Desired, bool) {
 	r.mu.Lock()
 	known, ok := r.last[app]
 	r.mu.Unlock()
@@ -227,7 +246,7 @@ func (r *Renderer) recall(app, digest string, snapshots []*source.Snapshot) (Des
 	}
 	for i, reads := range known.reads {
 		for name, id := range reads {
-			if snapshots[i].ObjectID(name) != id {
+			if trees[i].ObjectID(name) != id {
 				return Desired{}, false
 			}
 		}
@@ -235,10 +254,10 @@ func (r *Renderer) recall(app, digest string, snapshots []*source.Snapshot) (Des
 	return known.desired, true
 }
 
-func (r *Renderer) remember(app, digest string, snapshots []*source.Snapshot, desired *Desired) {
-	reads := make([]map[string]string, len(snapshots))
-	for i, snap := range snapshots {
-		reads[i] = snap.Reads()
+func (r *Renderer) remember(app, digest string, trees []source.Tree, desired *Desired) {
+	reads := make([]map[string]string, len(trees))
+	for i, tree := range trees {
+		reads[i] = tree.Reads()
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -27,7 +27,7 @@ func newRenderer(t *testing.T) *pipeline.Renderer {
 
 func render(t *testing.T, r *pipeline.Renderer, req pipeline.Request) *pipeline.Desired {
 	t.Helper()
-	revisions, err := r.Resolve(t.Context(), req.Sources)
+	revisions, err := r.Resolve(t.Context(), req.Project, req.Sources)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -147,7 +147,7 @@ func TestSeveralSourcesAreConcatenatedAndLendTheirFiles(t *testing.T) {
 func TestWhatIsNotSupportedIsSaid(t *testing.T) {
 	repo := gittest.New(t, map[string]string{"x": "y"})
 	r := newRenderer(t)
-	_, err := r.Resolve(t.Context(), []v1alpha1.ApplicationSource{{RepoURL: "https://charts.example.test", Chart: "redis", TargetRevision: "1.x"}})
+	_, err := r.Resolve(t.Context(), "default", []v1alpha1.ApplicationSource{{RepoURL: "https://charts.example.test", Chart: "redis", TargetRevision: "1.x"}})
 	if err == nil || !strings.Contains(err.Error(), "redis") || !strings.Contains(err.Error(), "not supported") {
 		t.Errorf("a chart of a Helm repository: %v", err)
 	}

@@ -38,11 +38,7 @@ type Snapshot struct {
 	reads map[string]string
 }
 
-var (
-	_ fs.ReadDirFS  = (*Snapshot)(nil)
-	_ fs.ReadFileFS = (*Snapshot)(nil)
-	_ fs.StatFS     = (*Snapshot)(nil)
-)
+var _ Tree = (*Snapshot)(nil)
 
 func openSnapshot(g git, dir, display, commit string) (*Snapshot, error) {
 	objs, err := openObjects(g, dir)
@@ -66,6 +62,9 @@ func joinClose(err error, objs *objects) error {
 	}
 	return err
 }
+
+// Revision implements Tree: the full commit id.
+func (s *Snapshot) Revision() string { return s.Commit }
 
 // Close ends the git process behind the snapshot.
 func (s *Snapshot) Close() error { return s.objects.close() }
