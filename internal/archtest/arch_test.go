@@ -28,7 +28,7 @@ func layers() [][]string {
 	return [][]string{
 		{"api/v1alpha1", "api/release/v1alpha1", "api/crds"},
 		{"internal/manifest", "internal/diag", "internal/event", "internal/jq"},
-		{"internal/health", "internal/diff", "internal/inventory", "internal/plan", "internal/verify", "internal/status", "internal/report", "internal/rbac", "internal/rollout/machine", "internal/config", "internal/project", "internal/window"},
+		{"internal/health", "internal/diff", "internal/inventory", "internal/plan", "internal/verify", "internal/status", "internal/report", "internal/rbac", "internal/rollout/machine", "internal/config", "internal/project", "internal/window", "internal/settings"},
 		{"internal/source", "internal/render", "internal/cluster", "internal/release", "internal/sandbox", "internal/gitserver", "internal/timeline", "internal/script"},
 		{"internal/pipeline", "internal/rollout"},
 		{"internal/controller", "internal/server"},
@@ -58,7 +58,7 @@ func pure() []string {
 	return []string{
 		"internal/manifest", "internal/diag", "internal/event", "internal/health", "internal/diff", "internal/inventory",
 		"internal/plan", "internal/verify", "internal/status", "internal/report", "internal/rbac", "internal/rollout/machine",
-		"internal/project", "internal/window",
+		"internal/project", "internal/window", "internal/settings",
 	}
 }
 

@@ -41,7 +41,7 @@ type applications struct {
 	wakeups      *wakeups
 	watchlist    *watchlist
 	renderings   *renderings
-	health       *healthRules
+	installation *installation
 
 	// life ends when the controller stops; rollouts live in it, not in the
 	// reconcile call that began them.
@@ -59,8 +59,8 @@ func newApplications(opts Options, c client.Client) *applications {
 		repositories: repositories{secrets: c, namespace: opts.Namespace},
 		comparer:     pipeline.NewComparer(),
 		wakeups:      newWakeups(), watchlist: newWatchlist(), renderings: newRenderings(),
-		health: newHealthRules(c, opts),
-		life:   life, end: end,
+		installation: newInstallation(c, opts),
+		life:         life, end: end,
 		states: map[types.NamespacedName]*appState{},
 	}
 	a.renderer = pipeline.NewRenderer(opts.Sources, a.repositories.find)
@@ -79,7 +79,7 @@ func (a *applications) setUp(mgr manager.Manager) error {
 		Named("application").
 		For(&v1alpha1.Application{}, builder.WithPredicates(predicate.Funcs{UpdateFunc: asksForWork})).
 		Watches(&v1alpha1.AppProject{}, handler.EnqueueRequestsFromMapFunc(a.ofProject), builder.WithPredicates(predicate.GenerationChangedPredicate{})).
-		Watches(&corev1.ConfigMap{}, handler.EnqueueRequestsFromMapFunc(a.ofHealthRules), builder.WithPredicates(changesHealth())).
+		Watches(&corev1.ConfigMap{}, handler.EnqueueRequestsFromMapFunc(a.ofSettings), builder.WithPredicates(changesSettings())).
 		WatchesRawSource(ctrlsource.Channel(a.wakeups.out, &handler.EnqueueRequestForObject{})).
 		WithLogConstructor(func(*reconcile.Request) logr.Logger { return a.opts.Log }).
 		WithOptions(ctrlcontroller.Options{MaxConcurrentReconciles: a.opts.Workers, SkipNameValidation: &skip}).
@@ -191,7 +191,8 @@ func (a *applications) Reconcile(ctx context.Context, req reconcile.Request) (re
 	if frozen(app) {
 		return reconcile.Result{}, nil
 	}
-	if err := a.health.refresh(ctx); err != nil {
+	told, err := a.installation.refresh(ctx)
+	if err != nil {
 		return reconcile.Result{}, err
 	}
 	st := a.state(req.NamespacedName)
@@ -200,8 +201,7 @@ func (a *applications) Reconcile(ctx context.Context, req reconcile.Request) (re
 	if st.ahead(app) {
 		return reconcile.Result{RequeueAfter: 20 * time.Millisecond}, nil
 	}
-	s := &session{applications: a, st: st, app: app.DeepCopy(), before: app, now: a.opts.Clock.Now(), instance: a.instance(req.NamespacedName)}
-	var err error
+	s := &session{applications: a, st: st, app: app.DeepCopy(), before: app, settings: told, now: a.opts.Clock.Now(), instance: a.instance(req.NamespacedName)}
 	if app.DeletionTimestamp.IsZero() {
 		err = s.reconcile(ctx)
 	} else {

@@ -32,6 +32,7 @@ import (
 	"github.com/wavetrain/wavetrain/api/v1alpha1"
 	"github.com/wavetrain/wavetrain/internal/event"
 	"github.com/wavetrain/wavetrain/internal/rollout/machine"
+	"github.com/wavetrain/wavetrain/internal/settings"
 	"github.com/wavetrain/wavetrain/internal/source"
 )
 
@@ -123,7 +124,7 @@ func New(opts Options) (*Controller, error) {
 				// Other people's Secrets are none of our business.
 				&corev1.Secret{}: {Label: labels.NewSelector().Add(*onlyArgoSecrets)},
 				// Of ConfigMaps only the settings.
-				&corev1.ConfigMap{}: {Field: fields.OneTermEqualSelector("metadata.name", settingsName)},
+				&corev1.ConfigMap{}: {Field: fields.OneTermEqualSelector("metadata.name", settings.Name)},
 			},
 		},
 		Metrics:                       metricsserver.Options{BindAddress: orDisabled(opts.MetricsAddress)},

@@ -227,7 +227,7 @@ func (s *session) start(ctx context.Context, op v1alpha1.Operation, id string, a
 // driver carries out operations on the destination.
 func (s *session) driver() *rollout.Driver {
 	return rollout.New(s.dest.Cluster, rollout.Options{
-		Clock: s.opts.Clock, Events: s.opts.Events, Limits: s.opts.Limits.With(s.ownOptions()), Custom: s.health.judge,
+		Clock: s.opts.Clock, Events: s.opts.Events, Limits: s.opts.Limits.With(s.ownOptions()), Custom: s.installation.judge,
 	})
 }
 

@@ -82,7 +82,9 @@ type session struct {
 	// app is worked on, before is what the cluster holds.
 	app, before *v1alpha1.Application
 	instance    string
-	now         time.Time
+	// settings are the installation's as they were when the look began.
+	settings *compiled
+	now      time.Time
 
 	dest *destination
 	// project is the Application's, permits what it permits.

@@ -44,9 +44,9 @@ func (s *session) shown() *status.State {
 // judge returns the health of a live object, with people's own rules and what is
 // around it on its cluster.
 func (s *session) judge() func(*unstructured.Unstructured) health.Result {
-	around := health.Context{Custom: s.health.judge}
+	around := health.Context{Custom: s.installation.judge}
 	if s.dest != nil {
-		around = rollout.Surroundings(s.dest, s.health.judge)
+		around = rollout.Surroundings(s.dest, s.installation.judge)
 	}
 	return func(obj *unstructured.Unstructured) health.Result { return health.OfWith(obj, around) }
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/google/cel-go/cel"
 
 	"github.com/wavetrain/wavetrain/internal/health"
+	"github.com/wavetrain/wavetrain/internal/settings"
 )
 
 // reasonRule is the reason of verdicts of rules that people wrote.
@@ -48,17 +49,6 @@ func verdict(name, status, message string) (health.Result, error) {
 	return health.Result{}, fmt.Errorf("%s: %q is not a health status: use Healthy, Suspended, Progressing, Missing, Degraded or Unknown", name, status)
 }
 
-// Case is one case of a rule in CEL.
-type Case struct {
-	// When tells whether the case applies; it applies always if there is none.
-	When string `json:"when,omitempty"`
-	// Status is the verdict then.
-	Status string `json:"status"`
-	// Message explains it, word by word; MessageExpression computes the explanation.
-	Message           string `json:"message,omitempty"`
-	MessageExpression string `json:"messageExpression,omitempty"`
-}
-
 // celCheck judges by the first case that applies.
 type celCheck struct {
 	name  string
@@ -70,7 +60,7 @@ type celCase struct {
 	verdict       health.Result
 }
 
-func newCELCheck(compiler *CEL, name string, cases []Case) (*celCheck, error) {
+func newCELCheck(compiler *CEL, name string, cases []settings.HealthCase) (*celCheck, error) {
 	c := &celCheck{name: name}
 	for i, written := range cases {
 		at := fmt.Sprintf("%s: case %d", name, i+1)
@@ -131,6 +121,3 @@ func (c celCase) applies(ctx context.Context, obj map[string]any) (bool, error) 
 	}
 	return applies, nil
 }
-
-// errorAt is an error about a key.
-func errorAt(key string, err error) error { return fmt.Errorf("%s: %s", key, oneLine(err.Error())) }

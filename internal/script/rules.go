@@ -5,21 +5,23 @@ package script
 
 import (
 	"context"
+	"errors"
 	"strings"
 
 	"github.com/gobwas/glob"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/wavetrain/wavetrain/internal/health"
+	"github.com/wavetrain/wavetrain/internal/settings"
 )
 
-// Rules are the health rules of one ConfigMap, compiled. They may be used by several goroutines.
+// Rules are the health rules of an installation, compiled. They may be used by several goroutines.
 type Rules struct {
 	// exact checks are found by "group/Kind", of the core group "Kind"; patterns are
 	// matched against the same.
 	exact    map[string]check
 	patterns []pattern
-	// problems are what could not be read at all, and so concerns no kind in particular.
+	// problems are about rules that are for no kind in particular.
 	problems []string
 }
 
@@ -42,32 +44,47 @@ func (b broken) judge(context.Context, map[string]any) (health.Result, error) {
 	return health.Result{}, b.err
 }
 
-// NewRules compiles the health rules in the data of a ConfigMap; other keys are left alone. A rule that does not
-// compile breaks only the kinds it is for.
-func NewRules(data map[string]string) (*Rules, error) {
+// NewRules compiles health rules. A rule that does not compile breaks only the kinds it is for.
+func NewRules(written []settings.HealthRule) (*Rules, error) {
 	compiler, err := NewCEL()
 	if err != nil {
 		return nil, err
 	}
-	overrides, problems := readOverrides(data)
-	r := &Rules{exact: map[string]check{}, problems: problems}
-	for _, o := range overrides {
-		c := o.compile(compiler)
-		if c == nil {
+	r := &Rules{exact: map[string]check{}}
+	for _, rule := range written {
+		c := compile(compiler, rule)
+		if !strings.Contains(rule.Target, "*") {
+			r.exact[rule.Target] = c
 			continue
 		}
-		if !strings.Contains(o.target, "*") {
-			r.exact[o.target] = c
-			continue
-		}
-		g, err := glob.Compile(o.target)
+		g, err := glob.Compile(rule.Target)
 		if err != nil {
-			r.problems = append(r.problems, o.from+": "+o.target+" is not a pattern: use * for any part of a group or kind")
+			r.problems = append(r.problems, rule.From+": "+rule.Target+" is not a pattern: use * for any part of a group or kind")
 			continue
 		}
 		r.patterns = append(r.patterns, pattern{glob: g, check: c})
 	}
 	return r, nil
+}
+
+// compile returns the check of a rule.
+func compile(compiler *CEL, rule settings.HealthRule) check {
+	switch {
+	case rule.Broken != "":
+		return broken{errors.New(rule.Broken)}
+	case len(rule.Cases) > 0:
+		c, err := newCELCheck(compiler, rule.From, rule.Cases)
+		if err != nil {
+			return broken{err}
+		}
+		return c
+	default:
+		script, err := CompileLua(rule.From, rule.Lua)
+		if err != nil {
+			return broken{err}
+		}
+		return luaCheck{name: rule.From, script: script}
+	}
 }
 
 // Problems are what could not be read, one sentence each.

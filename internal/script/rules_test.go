@@ -15,6 +15,7 @@ import (
 
 	"github.com/wavetrain/wavetrain/internal/health"
 	"github.com/wavetrain/wavetrain/internal/script"
+	"github.com/wavetrain/wavetrain/internal/settings"
 )
 
 func parse(t testing.TB, text string) *unstructured.Unstructured {
@@ -32,7 +33,7 @@ func parse(t testing.TB, text string) *unstructured.Unstructured {
 
 func rules(t testing.TB, data map[string]string) *script.Rules {
 	t.Helper()
-	r, err := script.NewRules(data)
+	r, err := script.NewRules(settings.Parse(data).Health)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -147,18 +148,10 @@ func TestOneBrokenRuleConcernsItsOwnKindsOnly(t *testing.T) {
 	}
 }
 
-func TestProblemsNameWhatCannotBeRead(t *testing.T) {
-	for name, row := range map[string]struct{ data, says string }{
-		"not YAML":     {"a: [", "resource.customizations: "},
-		"no pattern":   {"'[*':\n  health.lua: return nil\n", "[* is not a pattern"},
-		"not a string": {"a/B:\n  health.lua: [1]\n", "resource.customizations: "},
-	} {
-		t.Run(name, func(t *testing.T) {
-			got := rules(t, map[string]string{"resource.customizations": row.data}).Problems()
-			if len(got) != 1 || !strings.Contains(got[0], row.says) || strings.Contains(got[0], "\n") {
-				t.Errorf("problems %q, want one that says %q", got, row.says)
-			}
-		})
+func TestProblemsNameWhatIsNoPattern(t *testing.T) {
+	got := rules(t, map[string]string{"resource.customizations": "'[*':\n  health.lua: return nil\n"}).Problems()
+	if len(got) != 1 || !strings.Contains(got[0], "[* is not a pattern") || strings.Contains(got[0], "\n") {
+		t.Errorf("problems %q", got)
 	}
 	if got := rules(t, nil).Problems(); len(got) != 0 {
 		t.Errorf("problems of nothing: %q", got)
@@ -192,17 +185,6 @@ func TestRulesServeManyAtOnce(t *testing.T) {
 		})
 	}
 	all.Wait()
-}
-
-func TestIsHealthKey(t *testing.T) {
-	for key, want := range map[string]bool{
-		"resource.customizations": true, "resource.customizations.health.a_B": true, "wavetrain.dev.health.a_B": true,
-		"resource.customizations.ignoreDifferences.a_B": false, "url": false,
-	} {
-		if got := script.IsHealthKey(key); got != want {
-			t.Errorf("%s is a health key: %t, want %t", key, got, want)
-		}
-	}
 }
 
 func BenchmarkLua(b *testing.B) {

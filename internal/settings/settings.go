@@ -1,0 +1,73 @@
+// Copyright The Wavetrain Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package settings
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+)
+
+// Name is the ConfigMap in the control namespace that holds the settings.
+const Name = "argocd-cm"
+
+// Settings are what a ConfigMap says, with defaults filled in. They are not changed once made.
+type Settings struct {
+	// Health are the health rules that people write, ordered by what they are for.
+	Health []HealthRule
+	// Problems are what could not be read, ordered by key.
+	Problems []Problem
+}
+
+// Problem is something in the ConfigMap that could not be read and is left out.
+type Problem struct {
+	// Key is where it stands.
+	Key string
+	// Message says what is wrong, in one line.
+	Message string
+}
+
+func (p Problem) String() string { return p.Key + ": " + p.Message }
+
+// Parse reads the data of the ConfigMap; nil stands for an installation without one.
+func Parse(data map[string]string) *Settings {
+	r := &reader{data: data}
+	customizations := r.customizations()
+	s := &Settings{
+		Health: healthRules(customizations),
+	}
+	slices.SortFunc(r.problems, func(a, b Problem) int {
+		return cmp.Or(cmp.Compare(a.Key, b.Key), cmp.Compare(a.Message, b.Message))
+	})
+	s.Problems = r.problems
+	return s
+}
+
+// Reads tells whether a key of the ConfigMap is read at all: a change of any other is nobody's business.
+func Reads(key string) bool {
+	return key == keyCombined || slices.ContainsFunc(prefixes(), func(p string) bool { return strings.HasPrefix(key, p) })
+}
+
+// Relevant is the part of the data that is read.
+func Relevant(data map[string]string) map[string]string {
+	relevant := map[string]string{}
+	for key, value := range data {
+		if Reads(key) {
+			relevant[key] = value
+		}
+	}
+	return relevant
+}
+
+// reader collects the problems of one reading.
+type reader struct {
+	data     map[string]string
+	problems []Problem
+}
+
+func (r *reader) problem(key, message string) {
+	r.problems = append(r.problems, Problem{Key: key, Message: oneLine(message)})
+}
+
+func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
