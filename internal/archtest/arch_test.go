@@ -26,20 +26,65 @@ const module = "github.com/wavetrain/wavetrain"
 // ("render/helm") belong to it.
 func layers() [][]string {
 	return [][]string{
-		{"api/v1alpha1", "api/release/v1alpha1", "api/crds"},
-		{"internal/manifest", "internal/diag", "internal/event", "internal/jq"},
-		{"internal/health", "internal/diff", "internal/inventory", "internal/plan", "internal/verify", "internal/status", "internal/report", "internal/rbac", "internal/rollout/machine", "internal/config", "internal/project", "internal/window", "internal/settings"},
-		{"internal/source", "internal/render", "internal/cluster", "internal/release", "internal/sandbox", "internal/gitserver", "internal/timeline", "internal/script"},
-		{"internal/pipeline", "internal/rollout"},
-		{"internal/controller", "internal/server"},
-		{"internal/cli"},
-		{"cmd/wavetrain", "conformance"},
+		{
+			"api/v1alpha1",
+			"api/release/v1alpha1",
+			"api/crds",
+		},
+		{
+			"internal/field",
+			"internal/manifest",
+			"internal/diag",
+			"internal/event",
+			"internal/jq",
+		},
+		{
+			"internal/health",
+			"internal/diff",
+			"internal/inventory",
+			"internal/plan",
+			"internal/verify",
+			"internal/status",
+			"internal/report",
+			"internal/rbac",
+			"internal/rollout/machine",
+			"internal/config",
+			"internal/project",
+			"internal/window",
+			"internal/settings",
+		},
+		{
+			"internal/source",
+			"internal/render",
+			"internal/cluster",
+			"internal/release",
+			"internal/sandbox",
+			"internal/gitserver",
+			"internal/timeline",
+			"internal/script",
+		},
+		{
+			"internal/pipeline",
+			"internal/rollout",
+		},
+		{
+			"internal/controller",
+			"internal/server",
+		},
+		{
+			"internal/cli",
+		},
+		{
+			"cmd/wavetrain",
+			"conformance",
+		},
 	}
 }
 
 // inLayer are the imports allowed between rooms of one layer.
 func inLayer() map[string][]string {
 	return map[string][]string{
+		"internal/manifest":        {"internal/field"},
 		"internal/diag":            {"internal/manifest"},
 		"internal/event":           {"internal/manifest", "internal/diag"},
 		"api/crds":                 {"api/v1alpha1", "api/release/v1alpha1"},
@@ -56,9 +101,22 @@ func inLayer() map[string][]string {
 // pure rooms take values and return values.
 func pure() []string {
 	return []string{
-		"internal/manifest", "internal/diag", "internal/event", "internal/health", "internal/diff", "internal/inventory",
-		"internal/plan", "internal/verify", "internal/status", "internal/report", "internal/rbac", "internal/rollout/machine",
-		"internal/project", "internal/window", "internal/settings",
+		"internal/field",
+		"internal/manifest",
+		"internal/diag",
+		"internal/event",
+		"internal/health",
+		"internal/diff",
+		"internal/inventory",
+		"internal/plan",
+		"internal/verify",
+		"internal/status",
+		"internal/report",
+		"internal/rbac",
+		"internal/rollout/machine",
+		"internal/project",
+		"internal/window",
+		"internal/settings",
 	}
 }
 

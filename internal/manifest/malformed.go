@@ -7,6 +7,8 @@ import (
 	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/wavetrain/wavetrain/internal/field"
 )
 
 // MalformedMetadata returns the paths of annotations and labels whose value is
@@ -14,19 +16,19 @@ import (
 // server refuses the object.
 func MalformedMetadata(u *unstructured.Unstructured) []string {
 	var paths []string
-	for _, field := range []string{"metadata.annotations", "metadata.labels"} {
-		value := at(u.Object, field)
+	for _, path := range []string{"metadata.annotations", "metadata.labels"} {
+		value := field.At(u.Object, path)
 		if value == nil {
 			continue
 		}
 		entries, ok := value.(map[string]any)
 		if !ok {
-			paths = append(paths, field)
+			paths = append(paths, path)
 			continue
 		}
 		for key, v := range entries {
 			if _, ok := v.(string); !ok && v != nil {
-				paths = append(paths, field+"["+key+"]")
+				paths = append(paths, path+"["+key+"]")
 			}
 		}
 	}

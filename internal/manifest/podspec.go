@@ -6,6 +6,8 @@ package manifest
 import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/wavetrain/wavetrain/internal/field"
 )
 
 // API groups whose kinds this room knows by name.
@@ -32,7 +34,7 @@ func PodSpec(u *unstructured.Unstructured) (spec map[string]any, path string, ok
 	if path == "" {
 		return nil, "", false
 	}
-	spec, ok = at(u.Object, path).(map[string]any)
+	spec, ok = field.At(u.Object, path).(map[string]any)
 	return spec, path, ok
 }
 
@@ -83,6 +85,6 @@ func DefinesKind(u *unstructured.Unstructured) (defined schema.GroupKind, ok boo
 	if gk.Group != groupExtensions || gk.Kind != "CustomResourceDefinition" {
 		return schema.GroupKind{}, false
 	}
-	defined = schema.GroupKind{Group: textAt(u.Object, "spec.group"), Kind: textAt(u.Object, "spec.names.kind")}
+	defined = schema.GroupKind{Group: field.Text(u.Object, "spec.group"), Kind: field.Text(u.Object, "spec.names.kind")}
 	return defined, defined.Kind != ""
 }

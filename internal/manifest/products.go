@@ -9,6 +9,8 @@ import (
 	"strconv"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/wavetrain/wavetrain/internal/field"
 )
 
 // maxClaims bounds how many claims of one StatefulSet are listed: its number of
@@ -74,12 +76,12 @@ func sortedSet(items []string) []string {
 // its own replaces what was fetched unless it says Merge, and Merge and None as
 // creation policy make no Secret.
 func externalSecretProducts(u *unstructured.Unstructured) []Product {
-	target := mapAt(u.Object, "spec.target")
-	switch textAt(target, "creationPolicy") {
+	target := field.Map(u.Object, "spec.target")
+	switch field.Text(target, "creationPolicy") {
 	case "None", "Merge":
 		return nil
 	}
-	name := textAt(target, "name")
+	name := field.Text(target, "name")
 	if name == "" {
 		name = u.GetName()
 	}
@@ -88,17 +90,17 @@ func externalSecretProducts(u *unstructured.Unstructured) []Product {
 	}
 
 	var fetched []string
-	for _, d := range listAt(u.Object, "spec.data") {
-		if key := textAt(d, "secretKey"); key != "" {
+	for _, d := range field.List(u.Object, "spec.data") {
+		if key := field.Text(d, "secretKey"); key != "" {
 			fetched = append(fetched, key)
 		}
 	}
-	known := len(listAt(u.Object, "spec.dataFrom")) == 0
+	known := len(field.List(u.Object, "spec.dataFrom")) == 0
 
-	templated := slices.Collect(maps.Keys(mapAt(target, "template.data")))
-	from := len(listAt(target, "template.templateFrom")) > 0
+	templated := slices.Collect(maps.Keys(field.Map(target, "template.data")))
+	from := len(field.List(target, "template.templateFrom")) > 0
 	if len(templated) > 0 || from {
-		if textAt(target, "template.mergePolicy") == "Merge" {
+		if field.Text(target, "template.mergePolicy") == "Merge" {
 			known = known && !from
 		} else {
 			fetched, known = nil, !from
@@ -106,41 +108,41 @@ func externalSecretProducts(u *unstructured.Unstructured) []Product {
 	}
 	product := secret(u, name, slices.Concat(fetched, templated)...)
 	product.KeysKnown = known
-	if m := mapAt(target, "manifest"); m != nil {
-		product.Object.Group, product.Object.Kind = groupOf(textAt(m, "apiVersion")), textAt(m, "kind")
+	if m := field.Map(target, "manifest"); m != nil {
+		product.Object.Group, product.Object.Kind = groupOf(field.Text(m, "apiVersion")), field.Text(m, "kind")
 	}
 	return []Product{product}
 }
 
 func sealedSecretProducts(u *unstructured.Unstructured) []Product {
-	metadata := mapAt(u.Object, "spec.template.metadata")
-	name := textAt(metadata, "name")
+	metadata := field.Map(u.Object, "spec.template.metadata")
+	name := field.Text(metadata, "name")
 	if name == "" {
 		name = u.GetName()
 	}
-	encrypted, templated := mapAt(u.Object, "spec.encryptedData"), mapAt(u.Object, "spec.template.data")
+	encrypted, templated := field.Map(u.Object, "spec.encryptedData"), field.Map(u.Object, "spec.template.data")
 	product := secret(u, name, slices.Concat(slices.Collect(maps.Keys(encrypted)), slices.Collect(maps.Keys(templated)))...)
-	if namespace := textAt(metadata, "namespace"); namespace != "" {
+	if namespace := field.Text(metadata, "namespace"); namespace != "" {
 		product.Object.Namespace = namespace
 	}
 	return []Product{product}
 }
 
 func certificateProducts(u *unstructured.Unstructured) []Product {
-	spec := mapAt(u.Object, "spec")
-	name := textAt(spec, "secretName")
+	spec := field.Map(u.Object, "spec")
+	name := field.Text(spec, "secretName")
 	if name == "" {
 		return nil
 	}
 	list := []string{"ca.crt", "tls.crt", "tls.key"}
-	if create, _ := at(spec, "keystores.jks.create").(bool); create {
+	if create, _ := field.At(spec, "keystores.jks.create").(bool); create {
 		list = append(list, "keystore.jks", "truststore.jks")
 	}
-	if create, _ := at(spec, "keystores.pkcs12.create").(bool); create {
+	if create, _ := field.At(spec, "keystores.pkcs12.create").(bool); create {
 		list = append(list, "keystore.p12", "truststore.p12")
 	}
-	for _, format := range listAt(spec, "additionalOutputFormats") {
-		switch textAt(format, "type") {
+	for _, format := range field.List(spec, "additionalOutputFormats") {
+		switch field.Text(format, "type") {
 		case "CombinedPEM":
 			list = append(list, "tls-combined.pem")
 		case "DER":
@@ -153,7 +155,7 @@ func certificateProducts(u *unstructured.Unstructured) []Product {
 // cnpgProducts lists the Secrets and Services of a CloudNativePG cluster. Secrets
 // that the owner brings along are not among them.
 func cnpgProducts(u *unstructured.Unstructured) []Product {
-	spec, name := mapAt(u.Object, "spec"), u.GetName()
+	spec, name := field.Map(u.Object, "spec"), u.GetName()
 	credentials := []string{
 		"dbname", "fqdn-jdbc-uri", "fqdn-uri", "host", "jdbc-uri", "password", "pgpass", "port", "uri", "user", "username",
 	}
@@ -164,13 +166,13 @@ func cnpgProducts(u *unstructured.Unstructured) []Product {
 	if on, _ := spec["enableSuperuserAccess"].(bool); on && !bringsSecret(spec, "superuserSecret") {
 		products = append(products, secret(u, name+"-superuser", credentials...))
 	}
-	if textAt(spec, "certificates.serverCASecret") == "" {
+	if field.Text(spec, "certificates.serverCASecret") == "" {
 		products = append(products, secret(u, name+"-ca", "ca.crt", "ca.key"))
 	}
-	if textAt(spec, "certificates.serverTLSSecret") == "" {
+	if field.Text(spec, "certificates.serverTLSSecret") == "" {
 		products = append(products, secret(u, name+"-server", "tls.crt", "tls.key"))
 	}
-	if textAt(spec, "certificates.replicationTLSSecret") == "" {
+	if field.Text(spec, "certificates.replicationTLSSecret") == "" {
 		products = append(products, secret(u, name+"-replication", "tls.crt", "tls.key"))
 	}
 	for _, suffix := range []string{"-rw", "-ro", "-r"} {
@@ -184,7 +186,7 @@ func cnpgProducts(u *unstructured.Unstructured) []Product {
 
 // bringsSecret reports whether one of the references below spec is set.
 func bringsSecret(spec map[string]any, paths ...string) bool {
-	return slices.ContainsFunc(paths, func(path string) bool { return textAt(spec, path+".name") != "" })
+	return slices.ContainsFunc(paths, func(path string) bool { return field.Text(spec, path+".name") != "" })
 }
 
 func strimziProducts(u *unstructured.Unstructured, kind string) []Product {
@@ -192,7 +194,7 @@ func strimziProducts(u *unstructured.Unstructured, kind string) []Product {
 	case "Kafka":
 		return []Product{secret(u, u.GetName()+"-cluster-ca-cert", "ca.crt", "ca.p12", "ca.password")}
 	case "KafkaUser":
-		switch textAt(u.Object, "spec.authentication.type") {
+		switch field.Text(u.Object, "spec.authentication.type") {
 		case "tls":
 			return []Product{secret(u, u.GetName(), "ca.crt", "user.crt", "user.key", "user.p12", "user.password")}
 		case "scram-sha-512":
@@ -204,14 +206,14 @@ func strimziProducts(u *unstructured.Unstructured, kind string) []Product {
 
 // claimProducts lists the PersistentVolumeClaims of a StatefulSet.
 func claimProducts(u *unstructured.Unstructured) []Product {
-	replicas, ok := at(u.Object, "spec.replicas").(int64)
+	replicas, ok := field.At(u.Object, "spec.replicas").(int64)
 	if !ok {
 		replicas = 1
 	}
-	start, _ := at(u.Object, "spec.ordinals.start").(int64)
+	start, _ := field.At(u.Object, "spec.ordinals.start").(int64)
 	var products []Product
-	for _, template := range listAt(u.Object, "spec.volumeClaimTemplates") {
-		name := textAt(template, "metadata.name")
+	for _, template := range field.List(u.Object, "spec.volumeClaimTemplates") {
+		name := field.Text(template, "metadata.name")
 		for i := range replicas {
 			if len(products) == maxClaims {
 				return products

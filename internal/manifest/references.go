@@ -8,6 +8,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/wavetrain/wavetrain/internal/field"
 )
 
 // Reference is a mention of another object.
@@ -45,20 +47,20 @@ type referrer struct {
 }
 
 // named adds a reference to an object in the referrer's namespace.
-func (r *referrer) named(group, kind, name, field string, set ...func(*Reference)) {
-	r.key(Key{Group: group, Kind: kind, Namespace: r.namespace, Name: name}, field, set...)
+func (r *referrer) named(group, kind, name, mention string, set ...func(*Reference)) {
+	r.key(Key{Group: group, Kind: kind, Namespace: r.namespace, Name: name}, mention, set...)
 }
 
 // global adds a reference to a cluster-scoped object.
-func (r *referrer) global(group, kind, name, field string, set ...func(*Reference)) {
-	r.key(Key{Group: group, Kind: kind, Name: name}, field, set...)
+func (r *referrer) global(group, kind, name, mention string, set ...func(*Reference)) {
+	r.key(Key{Group: group, Kind: kind, Name: name}, mention, set...)
 }
 
-func (r *referrer) key(target Key, field string, set ...func(*Reference)) {
+func (r *referrer) key(target Key, mention string, set ...func(*Reference)) {
 	if target.Name == "" {
 		return
 	}
-	ref := Reference{Target: target, Field: field}
+	ref := Reference{Target: target, Field: mention}
 	for _, fn := range set {
 		fn(&ref)
 	}
@@ -86,90 +88,90 @@ func keys(names ...string) func(*Reference) {
 // pod adds what a Pod spec at path mentions.
 func (r *referrer) pod(spec map[string]any, path string) {
 	for _, list := range []string{"initContainers", "containers", "ephemeralContainers"} {
-		for i, c := range listAt(spec, list) {
-			r.container(c, index(join(path, list), i))
+		for i, c := range field.List(spec, list) {
+			r.container(c, field.Index(field.Join(path, list), i))
 		}
 	}
-	for i, v := range listAt(spec, "volumes") {
-		r.volume(v, index(join(path, "volumes"), i))
+	for i, v := range field.List(spec, "volumes") {
+		r.volume(v, field.Index(field.Join(path, "volumes"), i))
 	}
-	for i, s := range listAt(spec, "imagePullSecrets") {
-		r.named("", "Secret", textAt(s, "name"), index(path+".imagePullSecrets", i), atStart)
+	for i, s := range field.List(spec, "imagePullSecrets") {
+		r.named("", "Secret", field.Text(s, "name"), field.Index(path+".imagePullSecrets", i), atStart)
 	}
-	account, field := textAt(spec, "serviceAccountName"), path+".serviceAccountName"
+	account, mention := field.Text(spec, "serviceAccountName"), path+".serviceAccountName"
 	if account == "" {
-		account, field = textAt(spec, "serviceAccount"), path+".serviceAccount"
+		account, mention = field.Text(spec, "serviceAccount"), path+".serviceAccount"
 	}
 	if account != "default" {
-		r.named("", "ServiceAccount", account, field, atStart)
+		r.named("", "ServiceAccount", account, mention, atStart)
 	}
-	if class := textAt(spec, "priorityClassName"); !strings.HasPrefix(class, "system-") {
+	if class := field.Text(spec, "priorityClassName"); !strings.HasPrefix(class, "system-") {
 		r.global(groupScheduling, "PriorityClass", class, path+".priorityClassName", atStart)
 	}
-	r.global("node.k8s.io", "RuntimeClass", textAt(spec, "runtimeClassName"), path+".runtimeClassName", atStart)
+	r.global("node.k8s.io", "RuntimeClass", field.Text(spec, "runtimeClassName"), path+".runtimeClassName", atStart)
 }
 
 func (r *referrer) container(c any, path string) {
-	for i, env := range listAt(c, "env") {
-		from := index(path+".env", i) + ".valueFrom"
-		if ref := mapAt(env, "valueFrom.secretKeyRef"); ref != nil {
-			r.source("Secret", textAt(ref, "name"), from+".secretKeyRef", ref, keys(textAt(ref, "key")))
+	for i, env := range field.List(c, "env") {
+		from := field.Index(path+".env", i) + ".valueFrom"
+		if ref := field.Map(env, "valueFrom.secretKeyRef"); ref != nil {
+			r.source("Secret", field.Text(ref, "name"), from+".secretKeyRef", ref, keys(field.Text(ref, "key")))
 		}
-		if ref := mapAt(env, "valueFrom.configMapKeyRef"); ref != nil {
-			r.source("ConfigMap", textAt(ref, "name"), from+".configMapKeyRef", ref, keys(textAt(ref, "key")))
+		if ref := field.Map(env, "valueFrom.configMapKeyRef"); ref != nil {
+			r.source("ConfigMap", field.Text(ref, "name"), from+".configMapKeyRef", ref, keys(field.Text(ref, "key")))
 		}
 	}
-	for i, from := range listAt(c, "envFrom") {
-		field := index(path+".envFrom", i)
-		if ref := mapAt(from, "secretRef"); ref != nil {
-			r.source("Secret", textAt(ref, "name"), field+".secretRef", ref)
+	for i, from := range field.List(c, "envFrom") {
+		mention := field.Index(path+".envFrom", i)
+		if ref := field.Map(from, "secretRef"); ref != nil {
+			r.source("Secret", field.Text(ref, "name"), mention+".secretRef", ref)
 		}
-		if ref := mapAt(from, "configMapRef"); ref != nil {
-			r.source("ConfigMap", textAt(ref, "name"), field+".configMapRef", ref)
+		if ref := field.Map(from, "configMapRef"); ref != nil {
+			r.source("ConfigMap", field.Text(ref, "name"), mention+".configMapRef", ref)
 		}
 	}
 }
 
 // source adds a ConfigMap or Secret that a container is configured from.
-func (r *referrer) source(kind, name, field string, ref map[string]any, set ...func(*Reference)) {
-	r.named("", kind, name, field, append(set, atStart, optionalIf(ref["optional"]))...)
+func (r *referrer) source(kind, name, mention string, ref map[string]any, set ...func(*Reference)) {
+	r.named("", kind, name, mention, append(set, atStart, optionalIf(ref["optional"]))...)
 }
 
 func (r *referrer) volume(v any, path string) {
 	volume, _ := v.(map[string]any)
-	if s := mapAt(volume, "secret"); s != nil {
-		r.source("Secret", textAt(s, "secretName"), path+".secret.secretName", s, keys(itemKeys(s)...))
+	if s := field.Map(volume, "secret"); s != nil {
+		r.source("Secret", field.Text(s, "secretName"), path+".secret.secretName", s, keys(itemKeys(s)...))
 	}
-	if c := mapAt(volume, "configMap"); c != nil {
-		r.source("ConfigMap", textAt(c, "name"), path+".configMap.name", c, keys(itemKeys(c)...))
+	if c := field.Map(volume, "configMap"); c != nil {
+		r.source("ConfigMap", field.Text(c, "name"), path+".configMap.name", c, keys(itemKeys(c)...))
 	}
-	for i, source := range listAt(volume, "projected.sources") {
-		field := index(path+".projected.sources", i)
-		if s := mapAt(source, "secret"); s != nil {
-			r.source("Secret", textAt(s, "name"), field+".secret.name", s, keys(itemKeys(s)...))
+	for i, source := range field.List(volume, "projected.sources") {
+		mention := field.Index(path+".projected.sources", i)
+		if s := field.Map(source, "secret"); s != nil {
+			r.source("Secret", field.Text(s, "name"), mention+".secret.name", s, keys(itemKeys(s)...))
 		}
-		if c := mapAt(source, "configMap"); c != nil {
-			r.source("ConfigMap", textAt(c, "name"), field+".configMap.name", c, keys(itemKeys(c)...))
+		if c := field.Map(source, "configMap"); c != nil {
+			r.source("ConfigMap", field.Text(c, "name"), mention+".configMap.name", c, keys(itemKeys(c)...))
 		}
 	}
-	r.named("", "PersistentVolumeClaim", textAt(volume, "persistentVolumeClaim.claimName"), path+".persistentVolumeClaim.claimName", atStart)
-	r.global(groupStorage, "StorageClass", textAt(volume, "ephemeral.volumeClaimTemplate.spec.storageClassName"),
+	r.named("", "PersistentVolumeClaim", field.Text(volume, "persistentVolumeClaim.claimName"), path+".persistentVolumeClaim.claimName", atStart)
+	r.global(groupStorage, "StorageClass", field.Text(volume, "ephemeral.volumeClaimTemplate.spec.storageClassName"),
 		path+".ephemeral.volumeClaimTemplate.spec.storageClassName", atStart)
-	if csi := mapAt(volume, "csi"); csi != nil {
-		r.named("", "Secret", textAt(csi, "nodePublishSecretRef.name"), path+".csi.nodePublishSecretRef", atStart)
-		r.named("secrets-store.csi.x-k8s.io", "SecretProviderClass", textAt(csi, "volumeAttributes.secretProviderClass"),
+	if csi := field.Map(volume, "csi"); csi != nil {
+		r.named("", "Secret", field.Text(csi, "nodePublishSecretRef.name"), path+".csi.nodePublishSecretRef", atStart)
+		r.named("secrets-store.csi.x-k8s.io", "SecretProviderClass", field.Text(csi, "volumeAttributes.secretProviderClass"),
 			path+".csi.volumeAttributes.secretProviderClass", atStart)
 	}
 	for _, driver := range []string{"cephfs", "flexVolume", "iscsi", "rbd", "scaleIO", "storageos"} {
-		r.named("", "Secret", textAt(volume[driver], "secretRef.name"), path+"."+driver+".secretRef", atStart)
+		r.named("", "Secret", field.Text(volume[driver], "secretRef.name"), path+"."+driver+".secretRef", atStart)
 	}
 }
 
 // itemKeys returns the keys that a volume projects one by one.
 func itemKeys(source map[string]any) []string {
 	var list []string
-	for _, item := range listAt(source, "items") {
-		list = append(list, textAt(item, "key"))
+	for _, item := range field.List(source, "items") {
+		list = append(list, field.Text(item, "key"))
 	}
 	return list
 }

@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/wavetrain/wavetrain/internal/field"
 )
 
 // link says where objects of one kind mention objects of another.
@@ -28,13 +30,13 @@ type link struct {
 // ofKind adds what fields other than the Pod spec mention.
 func (r *referrer) ofKind(gk schema.GroupKind, object map[string]any) {
 	for _, l := range links(gk) {
-		each(object, l.path, func(path string, value any) { r.follow(l, path, value) })
+		field.Each(object, l.path, func(path string, value any) { r.follow(l, path, value) })
 	}
 	switch {
 	case gk.Group == groupExternalSecrets && (gk.Kind == "SecretStore" || gk.Kind == "ClusterSecretStore"):
-		r.credentials(mapAt(object, "spec.provider"), "spec.provider")
+		r.credentials(field.Map(object, "spec.provider"), "spec.provider")
 	case gk.Group == groupCertManager && gk.Kind == "Issuer":
-		r.credentials(mapAt(object, "spec"), "spec")
+		r.credentials(field.Map(object, "spec"), "spec")
 	case gk.Group == groupStrimzi:
 		r.strimziCluster(gk.Kind, object)
 	}
@@ -48,12 +50,12 @@ func (r *referrer) follow(l link, path string, value any) {
 	case string:
 		target.Name = v
 	case map[string]any:
-		target.Name = textAt(v, "name")
-		needed = textAt(v, "key")
-		if kind := textAt(v, "kind"); kind != "" {
+		target.Name = field.Text(v, "name")
+		needed = field.Text(v, "key")
+		if kind := field.Text(v, "kind"); kind != "" {
 			target.Kind = kind
 		}
-		if namespace := textAt(v, "namespace"); namespace != "" {
+		if namespace := field.Text(v, "namespace"); namespace != "" {
 			target.Namespace = namespace
 		}
 		if group, ok := writtenGroup(v); ok {
@@ -75,12 +77,12 @@ func (r *referrer) follow(l link, path string, value any) {
 
 // writtenGroup returns the API group that a reference writes out.
 func writtenGroup(ref map[string]any) (string, bool) {
-	for _, field := range []string{"group", "apiGroup"} {
-		if group, ok := ref[field].(string); ok {
+	for _, name := range []string{"group", "apiGroup"} {
+		if group, ok := ref[name].(string); ok {
 			return group, true
 		}
 	}
-	if version := textAt(ref, "apiVersion"); version != "" {
+	if version := field.Text(ref, "apiVersion"); version != "" {
 		return groupOf(version), true
 	}
 	return "", false
@@ -261,22 +263,22 @@ func cnpgLinks(kind string) []link {
 // issuer authenticates with. Providers are many and alike: a field whose name
 // ends in "secretRef" or is "serviceAccountRef" or "caProvider".
 func (r *referrer) credentials(m map[string]any, path string) {
-	for _, field := range slices.Sorted(maps.Keys(m)) {
-		value, ok := m[field].(map[string]any)
+	for _, name := range slices.Sorted(maps.Keys(m)) {
+		value, ok := m[name].(map[string]any)
 		if !ok {
 			continue
 		}
-		here := join(path, field)
-		lower := strings.ToLower(field)
+		here := field.Join(path, name)
+		lower := strings.ToLower(name)
 		switch {
 		case lower == "privatekeysecretref":
 			// The issuer writes this Secret itself.
-		case strings.HasSuffix(lower, "secretref") && textAt(value, "name") != "":
+		case strings.HasSuffix(lower, "secretref") && field.Text(value, "name") != "":
 			r.follow(link{kind: "Secret"}, here, value)
 		case lower == "serviceaccountref":
 			r.follow(link{kind: "ServiceAccount"}, here, value)
 		case lower == "caprovider":
-			r.follow(link{kind: textAt(value, "type")}, here, value)
+			r.follow(link{kind: field.Text(value, "type")}, here, value)
 		default:
 			r.credentials(value, here)
 		}
@@ -285,7 +287,7 @@ func (r *referrer) credentials(m map[string]any, path string) {
 
 // strimziCluster adds the cluster that a label of Strimzi's resources names.
 func (r *referrer) strimziCluster(kind string, object map[string]any) {
-	labels := mapAt(object, "metadata.labels")
+	labels := field.Map(object, "metadata.labels")
 	name, _ := labels["strimzi.io/cluster"].(string)
 	target := "Kafka"
 	if kind == "KafkaConnector" {
