@@ -65,9 +65,13 @@ func (s *session) deletionPlan(ctx context.Context, phase manifest.Phase) (*plan
 	if err != nil {
 		return nil, fmt.Errorf("%s hooks cannot be rendered: %w", phase, err)
 	}
+	objects, err := desired.Objects()
+	if err != nil {
+		return nil, err
+	}
 	p := planOfPhase(plan.Build(plan.Input{
 		App: s.instance, Namespace: s.app.Spec.Destination.Namespace, Server: s.dest.Server,
-		Objects: desired.Objects, Scope: s.dest.Scope, Options: s.operationOptions(s.plainOperation()),
+		Objects: objects, Scope: s.dest.Scope, Options: s.operationOptions(s.plainOperation()),
 	}), phase)
 	s.refuseForbidden(p)
 	return p, nil

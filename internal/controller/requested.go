@@ -66,16 +66,15 @@ func (s *session) handed(texts []string) (*pipeline.Desired, error) {
 	if len(sources) == 0 {
 		return nil, pipeline.ErrNoSources
 	}
-	desired := &pipeline.Desired{Revisions: make([]string, len(sources))}
+	var handed []manifest.Object
 	for i, text := range texts {
 		objects, err := manifest.Decode(fmt.Sprintf("local manifest %d", i+1), []byte(text))
 		if err != nil {
 			return nil, err
 		}
-		desired.Objects = append(desired.Objects, objects...)
+		handed = append(handed, objects...)
 	}
-	desired.Digest = manifest.Digest(desired.Objects)
-	return desired, nil
+	return pipeline.NewDesired(make([]string, len(sources)), handed), nil
 }
 
 // partial tells whether an operation leaves something out, so that its end is no

@@ -154,12 +154,16 @@ func (c *Comparer) Compare(ctx context.Context, dest Destination, s Subject) (*C
 	if s.ignore, err = IgnoreOptions(s.Ignore); err != nil {
 		return nil, err
 	}
-	if err := watchKinds(ctx, dest, s); err != nil {
+	objects, err := s.Desired.Objects()
+	if err != nil {
+		return nil, err
+	}
+	if err := watchKinds(ctx, dest, s, objects); err != nil {
 		return nil, err
 	}
 	in := plan.Input{
 		App: s.App, Namespace: s.Namespace, Server: s.Server, Revisions: s.Desired.Revisions,
-		Objects: s.Desired.Objects, Scope: dest.Scope, Options: s.Options,
+		Objects: objects, Scope: dest.Scope, Options: s.Options,
 	}
 	// The first plan only serves to know every object by its final key and form.
 	whole := in
@@ -189,14 +193,14 @@ func (c *Comparer) Compare(ctx context.Context, dest Destination, s Subject) (*C
 
 // watchKinds has every kind watched that is needed to know the live state: those
 // rendered, those of the inventory and Namespaces.
-func watchKinds(ctx context.Context, dest Destination, s Subject) error {
+func watchKinds(ctx context.Context, dest Destination, s Subject, objects []manifest.Object) error {
 	kinds := []schema.GroupKind{{Kind: "Namespace"}}
 	add := func(gk schema.GroupKind) {
 		if _, served := dest.Scope(gk); served && !slices.Contains(kinds, gk) {
 			kinds = append(kinds, gk)
 		}
 	}
-	for _, obj := range s.Desired.Objects {
+	for _, obj := range objects {
 		gk := obj.GroupVersionKind().GroupKind()
 		add(gk)
 		for _, asked := range health.AskedAbout(gk.Kind) {

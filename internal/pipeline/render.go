@@ -18,6 +18,7 @@ import (
 	"github.com/wavetrain/wavetrain/internal/diag"
 	"github.com/wavetrain/wavetrain/internal/manifest"
 	"github.com/wavetrain/wavetrain/internal/render"
+	"github.com/wavetrain/wavetrain/internal/render/packed"
 	"github.com/wavetrain/wavetrain/internal/source"
 )
 
@@ -44,13 +45,31 @@ type Desired struct {
 	// Tools that rendered the sources, in source order: Helm, Kustomize or
 	// Directory; empty for a source that only lends its files.
 	Tools []string
-	// Objects is the rendered set, hooks included.
-	Objects []manifest.Object
-	// Digest of Objects, independent of their order.
+	// Digest of the objects, independent of their order.
 	Digest   string
 	Warnings []diag.Diagnostic
 	// Reused is true when nothing that rendering reads had changed.
 	Reused bool
+
+	// objects is the rendered set, or packed holds it.
+	objects []manifest.Object
+	packed  *packed.Set
+}
+
+// NewDesired makes a rendered set of objects that somebody handed over. It keeps
+// them as they are.
+func NewDesired(revisions []string, objects []manifest.Object) *Desired {
+	return &Desired{Revisions: revisions, Digest: manifest.Digest(objects), objects: objects}
+}
+
+// Objects returns the rendered set, hooks included. It is unpacked when somebody
+// asks: keep the list for as long as it is worked on, and no longer. The objects
+// are shared and must not be changed.
+func (d *Desired) Objects() ([]manifest.Object, error) {
+	if d.packed == nil {
+		return d.objects, nil
+	}
+	return d.packed.Objects()
 }
 
 // Renderer renders sources from Git and remembers, per Application, the last
@@ -58,6 +77,7 @@ type Desired struct {
 type Renderer struct {
 	store *source.Store
 	find  FindRepository
+	codec func() (*packed.Codec, error)
 
 	mu   sync.Mutex
 	last map[string]remembered
@@ -83,7 +103,7 @@ func NewRenderer(store *source.Store, find FindRepository) *Renderer {
 			return source.Repository{URL: url}, nil
 		}
 	}
-	return &Renderer{store: store, find: find, last: map[string]remembered{}}
+	return &Renderer{store: store, find: find, codec: sync.OnceValues(packed.NewCodec), last: map[string]remembered{}}
 }
 
 // Forget drops what is remembered of an application.
@@ -159,11 +179,17 @@ func (r *Renderer) Render(ctx context.Context, req Request, revisions []string) 
 		known.Revisions, known.Reused = revisions, true
 		return &known, nil
 	}
-	desired, err = renderAll(ctx, req, revisions, trees)
+	if desired, err = renderAll(ctx, req, revisions, trees); err != nil {
+		return nil, err
+	}
+	codec, err := r.codec()
 	if err != nil {
 		return nil, err
 	}
-	desired.Revisions = revisions
+	if desired.packed, err = codec.Pack(desired.objects); err != nil {
+		return nil, err
+	}
+	desired.Revisions, desired.objects = revisions, nil
 	r.remember(req.App, digest, trees, desired)
 	return desired, nil
 }
@@ -196,12 +222,12 @@ func renderAll(ctx context.Context, req Request, revisions []string, trees []sou
 		}
 		for _, obj := range result.Objects {
 			obj.Provenance.Source = i
-			desired.Objects = append(desired.Objects, obj)
+			desired.objects = append(desired.objects, obj)
 		}
 		desired.Tools[i] = result.Tool
 		desired.Warnings = append(desired.Warnings, result.Warnings...)
 	}
-	desired.Digest = manifest.Digest(desired.Objects)
+	desired.Digest = manifest.Digest(desired.objects)
 	return desired, nil
 }
 

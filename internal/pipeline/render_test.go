@@ -12,6 +12,7 @@ import (
 
 	"github.com/wavetrain/wavetrain/api/v1alpha1"
 	"github.com/wavetrain/wavetrain/internal/gitserver/gittest"
+	"github.com/wavetrain/wavetrain/internal/manifest"
 	"github.com/wavetrain/wavetrain/internal/pipeline"
 	"github.com/wavetrain/wavetrain/internal/source"
 )
@@ -38,9 +39,19 @@ func render(t *testing.T, r *pipeline.Renderer, req pipeline.Request) *pipeline.
 	return desired
 }
 
-func names(d *pipeline.Desired) []string {
-	list := make([]string, 0, len(d.Objects))
-	for _, obj := range d.Objects {
+func objects(t *testing.T, d *pipeline.Desired) []manifest.Object {
+	t.Helper()
+	list, err := d.Objects()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return list
+}
+
+func names(t *testing.T, d *pipeline.Desired) []string {
+	t.Helper()
+	var list []string
+	for _, obj := range objects(t, d) {
 		list = append(list, obj.GetName())
 	}
 	return list
@@ -129,18 +140,18 @@ func TestSeveralSourcesAreConcatenatedAndLendTheirFiles(t *testing.T) {
 		{RepoURL: values.URL, Path: "extra"},
 	}}
 	got := render(t, r, req)
-	if diff := cmp.Diff([]string{"from-ref", "b"}, names(got)); diff != "" {
+	if diff := cmp.Diff([]string{"from-ref", "b"}, names(t, got)); diff != "" {
 		t.Errorf("objects (-want +got):\n%s", diff)
 	}
 	if diff := cmp.Diff([]string{"Helm", "", "Directory"}, got.Tools); diff != "" {
 		t.Errorf("tools (-want +got):\n%s", diff)
 	}
-	if got.Objects[1].Provenance.Source != 2 || got.Objects[1].Provenance.File != "extra/b.yaml" {
-		t.Errorf("provenance %+v", got.Objects[1].Provenance)
+	if objects(t, got)[1].Provenance.Source != 2 || objects(t, got)[1].Provenance.File != "extra/b.yaml" {
+		t.Errorf("provenance %+v", objects(t, got)[1].Provenance)
 	}
 	values.Commit("rename", map[string]string{"dev/values.yaml": "name: renamed\n"})
-	if got := render(t, r, req); got.Reused || names(got)[0] != "renamed" {
-		t.Errorf("a change of the lent file is not seen: reused %v, %v", got.Reused, names(got))
+	if got := render(t, r, req); got.Reused || names(t, got)[0] != "renamed" {
+		t.Errorf("a change of the lent file is not seen: reused %v, %v", got.Reused, names(t, got))
 	}
 }
 
