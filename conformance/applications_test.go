@@ -15,8 +15,12 @@ import (
 	"github.com/wavetrain/wavetrain/api/v1alpha1"
 )
 
-// app is the Application that the scenario calls so.
+// app is the Application that the scenario calls so: NAME, or NAMESPACE/NAME for
+// one outside of the control namespace.
 func (w *world) app(name string) types.NamespacedName {
+	if namespace, name, ok := strings.Cut(name, "/"); ok {
+		return types.NamespacedName{Namespace: namespace, Name: w.unique(name)}
+	}
 	return types.NamespacedName{Namespace: w.controller.namespace, Name: w.unique(name)}
 }
 

@@ -215,7 +215,7 @@ func restart(_ context.Context, w *world, _ *testscript.TestScript, _ []string) 
 		return errors.New("only a scenario with a controller of its own can restart it")
 	}
 	w.controller.stop()
-	w.controller = startController(w.t, w.env, w.controller.namespace)
+	w.controller = startController(w.t, w.env, w.controller.namespace, w.controller.appNamespaces...)
 	return nil
 }
 

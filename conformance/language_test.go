@@ -151,7 +151,12 @@ func TestHead(t *testing.T) {
 	if diff := cmp.Diff(want, got, cmp.AllowUnexported(scenario{})); diff != "" || err != nil {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}
-	for _, bad := range []string{"sync app\n", "# Points: 1\n\nsync app\n", "# Points: 61\n# More than there are.\n", "# Points: X\n# No point.\n"} {
+	got, err = head("# Points: 1\n# What holds.\n# Controller: own, application-namespaces=a,b-*\n")
+	want = scenario{points: []string{"1"}, statement: "What holds.", ownController: true, appNamespaces: []string{"a", "b-*"}}
+	if diff := cmp.Diff(want, got, cmp.AllowUnexported(scenario{})); diff != "" || err != nil {
+		t.Errorf("%v (-want +got):\n%s", err, diff)
+	}
+	for _, bad := range []string{"# Points: 1\n# What holds.\n# Controller: own, namespaces=a\n", "sync app\n", "# Points: 1\n\nsync app\n", "# Points: 61\n# More than there are.\n", "# Points: X\n# No point.\n"} {
 		if s, err := head(bad); err == nil {
 			t.Errorf("%q was read as %+v", bad, s)
 		}

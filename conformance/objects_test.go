@@ -34,7 +34,10 @@ func (w *world) ref(text string) (ref, error) {
 		r.namespace = parts[1]
 	}
 	if r.kind == "Application" || r.kind == "AppProject" {
-		r.namespace, r.name = w.controller.namespace, w.unique(r.name)
+		r.name = w.unique(r.name)
+		if len(parts) == 2 {
+			r.namespace = w.controller.namespace
+		}
 	}
 	return r, nil
 }

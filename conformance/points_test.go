@@ -34,6 +34,9 @@ type scenario struct {
 	// ownController asks for a control namespace and a controller that no other
 	// scenario uses.
 	ownController bool
+	// appNamespaces are patterns over namespaces, beside the control namespace,
+	// that this controller cares for.
+	appNamespaces []string
 }
 
 // load reads the heads of all scenarios.
@@ -71,8 +74,13 @@ func head(text string) (scenario, error) {
 		comment = strings.TrimSpace(comment)
 		if points, ok := strings.CutPrefix(comment, "Points:"); ok {
 			s.points = strings.FieldsFunc(points, func(r rune) bool { return r == ',' || r == ' ' })
-		} else if comment == "Controller: own" {
+		} else if own, ok := strings.CutPrefix(comment, "Controller: own"); ok {
 			s.ownController = true
+			if patterns, ok := strings.CutPrefix(own, ", application-namespaces="); ok {
+				s.appNamespaces = strings.Split(patterns, ",")
+			} else if own != "" {
+				return s, fmt.Errorf("%q says nothing about a controller", own)
+			}
 		} else {
 			statement = append(statement, comment)
 		}

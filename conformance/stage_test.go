@@ -154,19 +154,21 @@ func limits() machine.Limits {
 type runningController struct {
 	*controller.Controller
 	namespace string
-	stop      func()
+	// appNamespaces are what it was started with.
+	appNamespaces []string
+	stop          func()
 }
 
-// startController runs a controller for a control namespace until the test ends
-// or it is stopped.
-func startController(t testing.TB, env *sandboxtest.Env, namespace string) *runningController {
+// startController runs a controller for a control namespace, and maybe for
+// Applications of others, until the test ends or it is stopped.
+func startController(t testing.TB, env *sandboxtest.Env, namespace string, appNamespaces ...string) *runningController {
 	t.Helper()
 	store, err := source.NewStore(source.Options{Dir: t.TempDir(), Env: gittest.Env(), RefsTTL: 100 * time.Millisecond})
 	if err != nil {
 		t.Fatal(err)
 	}
 	c, err := controller.New(controller.Options{
-		Config: env.Config, Namespace: namespace, Sources: store, Limits: limits(),
+		Config: env.Config, Namespace: namespace, ApplicationNamespaces: appNamespaces, Sources: store, Limits: limits(),
 		// Repositories announce their commits.
 		PollInterval: time.Hour,
 	})
@@ -183,7 +185,7 @@ func startController(t testing.TB, env *sandboxtest.Env, namespace string) *runn
 		}
 	})
 	t.Cleanup(stop)
-	return &runningController{Controller: c, namespace: namespace, stop: stop}
+	return &runningController{Controller: c, namespace: namespace, appNamespaces: appNamespaces, stop: stop}
 }
 
 // announce tells the controller that the repository has a new commit, as a

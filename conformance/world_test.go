@@ -47,8 +47,9 @@ type world struct {
 	commits    int
 	syncs      int
 	patience   time.Duration
-	apps       map[string]bool
-	marks      map[string]*unstructured.Unstructured
+	// apps are the Applications of the scenario.
+	apps  map[types.NamespacedName]bool
+	marks map[string]*unstructured.Unstructured
 }
 
 // worldKey finds the world of a script.
@@ -66,11 +67,11 @@ func (s *stage) setUp(env *testscript.Env, what scenario) error {
 	t.Cleanup(func() { s.ended(what.name, !t.Failed()) })
 	w := &world{
 		stage: s, t: t, dir: env.WorkDir, target: s.env.Namespace(t), controller: s.controller,
-		patience: defaultPatience, apps: map[string]bool{}, marks: map[string]*unstructured.Unstructured{},
+		patience: defaultPatience, apps: map[types.NamespacedName]bool{}, marks: map[string]*unstructured.Unstructured{},
 	}
 	w.id = strings.TrimPrefix(w.target, "test-")
 	if what.ownController {
-		w.controller = startController(t, s.env, s.env.Namespace(t))
+		w.controller = startController(t, s.env, s.env.Namespace(t), w.fillIn(what.appNamespaces)...)
 	}
 	env.Values[worldKey{}] = w
 	first, err := w.tree("git/1")
@@ -109,8 +110,7 @@ const onlyApplication = "kind: Application\nmetadata: {name: app}\n"
 func (w *world) tidy() {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(w.t.Context()), defaultPatience)
 	defer cancel()
-	for name := range w.apps {
-		key := types.NamespacedName{Namespace: w.controller.namespace, Name: name}
+	for key := range w.apps {
 		app := &v1alpha1.Application{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}}
 		err := wait.PollUntilContextCancel(ctx, 100*time.Millisecond, true, func(ctx context.Context) (bool, error) {
 			_, err := w.patchObject(ctx, applications(), key.Namespace, key.Name, map[string]any{"metadata": map[string]any{"finalizers": nil}})
@@ -120,7 +120,7 @@ func (w *world) tidy() {
 			return apierrors.IsNotFound(err), nil
 		})
 		if err != nil {
-			w.t.Errorf("delete Application %s: %v", name, err)
+			w.t.Errorf("delete Application %s: %v", key, err)
 		}
 	}
 	if err := w.setRules(ctx, w.target, nil); err != nil {
@@ -148,6 +148,15 @@ func (w *world) read(file string) (string, error) {
 		repo = w.repo.URL
 	}
 	return strings.NewReplacer("${target}", w.target, "${control}", w.controller.namespace, "${id}", w.id, "${repo}", repo).Replace(string(data)), nil
+}
+
+// fillIn replaces ${id} in each text.
+func (w *world) fillIn(texts []string) []string {
+	filled := make([]string, len(texts))
+	for i, text := range texts {
+		filled[i] = strings.ReplaceAll(text, "${id}", w.id)
+	}
+	return filled
 }
 
 // tree reads a folder of the scenario.
@@ -231,12 +240,14 @@ func (w *world) complete(obj *unstructured.Unstructured) {
 		return
 	}
 	obj.SetAPIVersion(v1alpha1.GroupVersion().String())
-	obj.SetNamespace(w.controller.namespace)
+	if kind == "AppProject" || obj.GetNamespace() == "" {
+		obj.SetNamespace(w.controller.namespace)
+	}
 	obj.SetName(w.unique(obj.GetName()))
 	if kind == "AppProject" {
 		return
 	}
-	w.apps[obj.GetName()] = true
+	w.apps[types.NamespacedName{Namespace: obj.GetNamespace(), Name: obj.GetName()}] = true
 	spec, _ := obj.Object["spec"].(map[string]any)
 	if spec == nil {
 		spec = map[string]any{}

@@ -31,11 +31,15 @@ func newAppCmd(s Streams) *cobra.Command {
 
 // application connects and reads the Application that the command names.
 func (k *kube) application(ctx context.Context, name string) (client.WithWatch, *v1alpha1.Application, error) {
+	key, err := k.app(name)
+	if err != nil {
+		return nil, nil, err
+	}
 	c, err := k.client()
 	if err != nil {
 		return nil, nil, err
 	}
-	app, err := getApp(ctx, c, types.NamespacedName{Namespace: k.namespace, Name: name})
+	app, err := getApp(ctx, c, key)
 	return c, app, err
 }
 
@@ -64,7 +68,7 @@ func completeApps(k *kube) cobra.CompletionFunc {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
 		var list v1alpha1.ApplicationList
-		if err := c.List(ctx, &list, client.InNamespace(k.namespace)); err != nil {
+		if err := c.List(ctx, &list, client.InNamespace(k.apps())); err != nil {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
 		names := make([]cobra.Completion, len(list.Items))

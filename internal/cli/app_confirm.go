@@ -42,6 +42,6 @@ The confirmation counts for what waits now, not for later operations.`,
 			return nil
 		},
 	}
-	k.addFlags(cmd.Flags())
+	k.addAppFlags(cmd.Flags())
 	return cmd
 }

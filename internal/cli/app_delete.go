@@ -54,7 +54,10 @@ Exit codes: 0 it is gone, 1 it could not be deleted, 2 wrong usage, 4 it was sti
 			if err != nil {
 				return err
 			}
-			name := types.NamespacedName{Namespace: k.namespace, Name: args[0]}
+			name, err := k.app(args[0])
+			if err != nil {
+				return err
+			}
 			uid, err := requestDeletion(cmd.Context(), c, name, cascade)
 			if err != nil {
 				return err
@@ -67,7 +70,7 @@ Exit codes: 0 it is gone, 1 it could not be deleted, 2 wrong usage, 4 it was sti
 			return w.untilGone(cmd.Context(), name, uid)
 		},
 	}
-	k.addFlags(cmd.Flags())
+	k.addAppFlags(cmd.Flags())
 	cmd.Flags().StringVar(&cascade, "cascade", cascadeForeground, "how the managed objects are deleted: foreground, background or none")
 	cmd.Flags().BoolVar(&async, "async", false, "return as soon as the deletion is requested")
 	cmd.Flags().Var(&timeout, "timeout", "how long to wait (a duration, or seconds); 0 waits for ever")

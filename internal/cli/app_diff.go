@@ -10,7 +10,6 @@ import (
 	"slices"
 
 	"github.com/spf13/cobra"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/wavetrain/wavetrain/api/v1alpha1"
@@ -71,7 +70,7 @@ Exit codes: 0 no difference, 1 differences, 2 wrong usage or no comparison possi
 			return nil
 		},
 	}
-	k.addFlags(cmd.Flags())
+	k.addAppFlags(cmd.Flags())
 	out.addFlag(cmd, "json", "yaml")
 	cmd.Flags().StringVar(&revision, "revision", "", "compare with this revision instead of the target revision")
 	cmd.Flags().BoolVar(&exitCode, "exit-code", true, "exit with 1 when there are differences")
@@ -101,7 +100,11 @@ type difference struct {
 
 // diffApp compares one Application.
 func diffApp(ctx context.Context, s Streams, k *kube, c client.Client, name, revision string) ([]difference, error) {
-	app, err := getApp(ctx, c, types.NamespacedName{Namespace: k.namespace, Name: name})
+	key, err := k.app(name)
+	if err != nil {
+		return nil, err
+	}
+	app, err := getApp(ctx, c, key)
 	if err != nil {
 		return nil, err
 	}

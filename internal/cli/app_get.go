@@ -39,7 +39,7 @@ func newAppGetCmd(s Streams) *cobra.Command {
 			return describeApp(s.Out, app)
 		},
 	}
-	k.addFlags(cmd.Flags())
+	k.addAppFlags(cmd.Flags())
 	out.addFlag(cmd, "json", "yaml")
 	return cmd
 }

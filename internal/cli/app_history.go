@@ -42,7 +42,7 @@ func newAppHistoryCmd(s Streams) *cobra.Command {
 			return table(s.Out, []string{"ID", "DEPLOYED", "TOOK", "REVISION", "BY"}, historyRows(history))
 		},
 	}
-	k.addFlags(cmd.Flags())
+	k.addAppFlags(cmd.Flags())
 	out.addFlag(cmd, "json", "yaml")
 	return cmd
 }

@@ -52,7 +52,7 @@ func newAppListCmd(s Streams) *cobra.Command {
 			return printApps(s, &out, k.allNamespaces, noHeaders, list)
 		},
 	}
-	k.addFlags(cmd.Flags())
+	k.addAppFlags(cmd.Flags())
 	k.addAllNamespaces(cmd.Flags())
 	out.addFlag(cmd, "wide", "json", "yaml", "name")
 	cmd.Flags().StringVarP(&selector, "selector", "l", "", "label selector")

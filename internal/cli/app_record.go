@@ -56,7 +56,7 @@ usage.`,
 			return err
 		},
 	}
-	k.addFlags(cmd.Flags())
+	k.addAppFlags(cmd.Flags())
 	out.addFlag(cmd, "yaml", "json")
 	return cmd
 }

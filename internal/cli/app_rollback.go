@@ -47,7 +47,10 @@ Exit codes: 0 the sync succeeded, 1 it failed, 2 wrong usage, 4 it still ran whe
 			if err != nil {
 				return err
 			}
-			name := types.NamespacedName{Namespace: k.namespace, Name: args[0]}
+			name, err := k.app(args[0])
+			if err != nil {
+				return err
+			}
 			if err := requestRollback(cmd.Context(), c, name, id, prune); err != nil {
 				return err
 			}
@@ -59,7 +62,7 @@ Exit codes: 0 the sync succeeded, 1 it failed, 2 wrong usage, 4 it still ran whe
 			return w.wait(cmd.Context(), []types.NamespacedName{name}, operationVerdict)
 		},
 	}
-	k.addFlags(cmd.Flags())
+	k.addAppFlags(cmd.Flags())
 	cmd.Flags().BoolVar(&prune, "prune", false, "delete what the earlier sync did not have")
 	cmd.Flags().BoolVar(&async, "async", false, "return as soon as the rollback is requested")
 	cmd.Flags().Var(&timeout, "timeout", "how long to wait for the sync (a duration, or seconds); 0 waits for ever")

@@ -67,7 +67,10 @@ Exit codes: 0 the sync succeeded, 1 it failed, 2 wrong usage, 4 it still ran whe
 			if err != nil {
 				return err
 			}
-			name := types.NamespacedName{Namespace: k.namespace, Name: args[0]}
+			name, err := k.app(args[0])
+			if err != nil {
+				return err
+			}
 			if err := requestSync(cmd.Context(), k, c, name, &f); err != nil {
 				return err
 			}
@@ -85,7 +88,7 @@ Exit codes: 0 the sync succeeded, 1 it failed, 2 wrong usage, 4 it still ran whe
 			return err
 		},
 	}
-	k.addFlags(cmd.Flags())
+	k.addAppFlags(cmd.Flags())
 	f.add(cmd.Flags())
 	return cmd
 }
@@ -211,7 +214,7 @@ func newAppTerminateCmd(s Streams) *cobra.Command {
 			return nil
 		},
 	}
-	k.addFlags(cmd.Flags())
+	k.addAppFlags(cmd.Flags())
 	return cmd
 }
 

@@ -47,7 +47,7 @@ func (w waiter) wait(ctx context.Context, names []types.NamespacedName, judge fu
 	last := map[types.NamespacedName]string{}
 	open, failed := slices.Clone(names), false
 	for {
-		changed := w.changes(ctx, names[0].Namespace)
+		changed := w.changes(ctx, commonNamespace(names))
 		still, failedNow, err := w.look(ctx, open, judge, last, start)
 		if err != nil && ctx.Err() == nil {
 			return err
@@ -108,8 +108,18 @@ func (w waiter) gaveUp(ctx context.Context, open []types.NamespacedName, last ma
 	return withCode(exitTimeout, nil)
 }
 
+// commonNamespace is the namespace of all, or that of none in particular.
+func commonNamespace(names []types.NamespacedName) string {
+	for _, name := range names {
+		if name.Namespace != names[0].Namespace {
+			return ""
+		}
+	}
+	return names[0].Namespace
+}
+
 // changes returns a channel that is closed at the next change of an Application
-// in the namespace, or soon if watching does not work.
+// in the namespace, in any if it is empty, or soon if watching does not work.
 func (w waiter) changes(ctx context.Context, namespace string) <-chan struct{} {
 	changed := make(chan struct{})
 	watcher, err := w.client.Watch(ctx, &v1alpha1.ApplicationList{}, client.InNamespace(namespace))
@@ -162,7 +172,7 @@ Exit codes: 0 reached, 1 an operation failed or an Application is Degraded, 2 wr
 				return err
 			}
 			if len(names) == 0 {
-				return fmt.Errorf("no Applications in namespace %q", k.namespace)
+				return fmt.Errorf("no Applications in namespace %q", k.apps())
 			}
 			if !sync && !healthy && !operation {
 				sync, healthy, operation = true, true, true
@@ -173,7 +183,7 @@ Exit codes: 0 reached, 1 an operation failed or an Application is Degraded, 2 wr
 			})
 		},
 	}
-	k.addFlags(cmd.Flags())
+	k.addAppFlags(cmd.Flags())
 	cmd.Flags().BoolVar(&sync, "sync", false, "wait for Synced")
 	cmd.Flags().BoolVar(&healthy, "health", false, "wait for Healthy")
 	cmd.Flags().BoolVar(&operation, "operation", false, "wait until no operation runs")
@@ -185,13 +195,17 @@ Exit codes: 0 reached, 1 an operation failed or an Application is Degraded, 2 wr
 func waitNames(ctx context.Context, c client.Client, k *kube, args []string) ([]types.NamespacedName, error) {
 	var names []types.NamespacedName
 	for _, arg := range args {
-		names = append(names, types.NamespacedName{Namespace: k.namespace, Name: arg})
+		name, err := k.app(arg)
+		if err != nil {
+			return nil, err
+		}
+		names = append(names, name)
 	}
 	if len(args) > 0 {
 		return names, nil
 	}
 	var list v1alpha1.ApplicationList
-	if err := c.List(ctx, &list, client.InNamespace(k.namespace)); err != nil {
+	if err := c.List(ctx, &list, client.InNamespace(k.apps())); err != nil {
 		return nil, fmt.Errorf("list applications: %w", err)
 	}
 	for i := range list.Items {

@@ -5,9 +5,11 @@ package cli
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
@@ -21,9 +23,12 @@ import (
 // kube are the flags that choose a cluster and a namespace, named as kubectl
 // names them.
 type kube struct {
-	kubeconfig, context, namespace string
-	allNamespaces                  bool
-	env                            func(string) string
+	kubeconfig, context string
+	// namespace is the control namespace, appNamespace the one of the Applications
+	// if that is another.
+	namespace, appNamespace string
+	allNamespaces           bool
+	env                     func(string) string
 }
 
 func newKube(s Streams) *kube { return &kube{env: s.Env} }
@@ -31,7 +36,35 @@ func newKube(s Streams) *kube { return &kube{env: s.Env} }
 func (k *kube) addFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&k.kubeconfig, "kubeconfig", "", "kubeconfig file to use (default $KUBECONFIG, then ~/.kube/config, then in-cluster)")
 	flags.StringVar(&k.context, "context", "", "context of the kubeconfig to use")
-	flags.StringVarP(&k.namespace, "namespace", "n", controller.DefaultNamespace, "namespace of the Applications")
+	flags.StringVarP(&k.namespace, "namespace", "n", controller.DefaultNamespace, "control namespace: the one of the projects, the settings and the Applications")
+}
+
+// addAppFlags adds the flags of commands about Applications.
+func (k *kube) addAppFlags(flags *pflag.FlagSet) {
+	k.addFlags(flags)
+	flags.StringVarP(&k.appNamespace, "app-namespace", "N", "", "namespace of the Application if it is not --namespace; NAMESPACE/NAME says the same")
+}
+
+// apps is the namespace of the Applications.
+func (k *kube) apps() string {
+	if k.appNamespace != "" {
+		return k.appNamespace
+	}
+	return k.namespace
+}
+
+// app reads the name of an Application: NAME, or NAMESPACE/NAME.
+func (k *kube) app(arg string) (types.NamespacedName, error) {
+	namespace, name, qualified := strings.Cut(arg, "/")
+	switch {
+	case !qualified:
+		return types.NamespacedName{Namespace: k.apps(), Name: arg}, nil
+	case namespace == "" || name == "" || strings.Contains(name, "/"):
+		return types.NamespacedName{}, usageError("%q is no name of an Application: give NAME or NAMESPACE/NAME", arg)
+	case k.appNamespace != "" && k.appNamespace != namespace:
+		return types.NamespacedName{}, usageError("%q and --app-namespace %s name two namespaces: give one of them", arg, k.appNamespace)
+	}
+	return types.NamespacedName{Namespace: namespace, Name: name}, nil
 }
 
 func (k *kube) addAllNamespaces(flags *pflag.FlagSet) {
@@ -43,7 +76,7 @@ func (k *kube) scope() []client.ListOption {
 	if k.allNamespaces {
 		return nil
 	}
-	return []client.ListOption{client.InNamespace(k.namespace)}
+	return []client.ListOption{client.InNamespace(k.apps())}
 }
 
 func (k *kube) restConfig() (*rest.Config, error) {

@@ -15,24 +15,29 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/wavetrain/wavetrain/internal/controller"
+	"github.com/wavetrain/wavetrain/internal/project"
 	"github.com/wavetrain/wavetrain/internal/rollout/machine"
 	"github.com/wavetrain/wavetrain/internal/source"
 )
 
 // serveFlags are the flags of `serve`.
 type serveFlags struct {
-	pollInterval   duration
-	gateTimeout    duration
-	gateStuck      duration
-	gateGrace      duration
-	workers        int
-	leaderElect    bool
-	metricsAddress string
-	healthAddress  string
-	dataDir        string
-	installCRDs    bool
-	logFormat      string
-	verbosity      int
+	pollInterval  duration
+	gateTimeout   duration
+	gateStuck     duration
+	gateGrace     duration
+	workers       int
+	appNamespaces []string
+	// namespacesGiven is true if the flag was, even without a value: then no
+	// ConfigMap is asked.
+	namespacesGiven bool
+	leaderElect     bool
+	metricsAddress  string
+	healthAddress   string
+	dataDir         string
+	installCRDs     bool
+	logFormat       string
+	verbosity       int
 }
 
 func newServeCmd(s Streams) *cobra.Command {
@@ -48,6 +53,12 @@ func newServeCmd(s Streams) *cobra.Command {
 		Long: `Run the controller that rolls Applications out, with a kubeconfig or inside a cluster, until
 SIGTERM or Ctrl-C. Rollouts in progress are continued by the next start.
 
+Applications live in --namespace, and in the namespaces that --application-namespaces, or without
+it the key application.namespaces of the ConfigMap argocd-cmd-params-cm, permits in addition:
+names, globs like 'team-*', or regular expressions between slashes. The project of such an
+Application must list its namespace in spec.sourceNamespaces. Applications anywhere else are not
+touched. Without names of other namespaces the controller reads no Applications outside of --namespace.
+
 The log goes to standard error. With --metrics-address and --health-address, Prometheus
 metrics are served below /metrics and probes below /healthz and /readyz.
 
@@ -56,6 +67,9 @@ Exit codes: 0 stopped by a signal, 1 it could not start or lost its cluster or i
 		Example: `  # The cluster of the current kubeconfig context, from this machine
   wavetrain serve --install-crds
 
+  # Applications in the namespaces of teams, too
+  wavetrain serve --application-namespaces 'team-*,payments'
+
   # In a cluster, two replicas of which one acts
   wavetrain serve --leader-elect --metrics-address :8080 --health-address :8081 --log-format json`,
 		Args: cobra.NoArgs,
@@ -63,6 +77,7 @@ Exit codes: 0 stopped by a signal, 1 it could not start or lost its cluster or i
 			if err := f.check(); err != nil {
 				return err
 			}
+			f.namespacesGiven = cmd.Flags().Changed("application-namespaces")
 			return serve(cmd.Context(), s, k, f, cmd.Root().Version)
 		},
 	}
@@ -73,6 +88,7 @@ Exit codes: 0 stopped by a signal, 1 it could not start or lost its cluster or i
 	flags.Var(&f.gateStuck, "gate-stuck", "the same while an image cannot be pulled, a container crashes or a configuration is missing")
 	flags.Var(&f.gateGrace, "gate-grace", "how long an object of a kind that flaps may be Degraded; GateGrace on an Application or object wins")
 	flags.IntVar(&f.workers, "workers", 10, "how many Applications are looked at side by side")
+	flags.StringSliceVar(&f.appNamespaces, "application-namespaces", nil, "other namespaces of Applications: names, globs, or regular expressions between slashes (default: as argocd-cmd-params-cm says)")
 	flags.BoolVar(&f.leaderElect, "leader-elect", false, "let one of several controllers act, chosen by a Lease in --namespace")
 	flags.StringVar(&f.metricsAddress, "metrics-address", "", "address to serve metrics on, for example :8080 (default: none)")
 	flags.StringVar(&f.healthAddress, "health-address", "", "address to serve probes on, for example :8081 (default: none)")
@@ -86,11 +102,14 @@ Exit codes: 0 stopped by a signal, 1 it could not start or lost its cluster or i
 }
 
 func (f serveFlags) check() error {
+	_, malformed := project.ReadNamespaces(f.appNamespaces)
 	switch {
 	case f.pollInterval.Duration < time.Second:
 		return usageError("--poll-interval %s is too short: one second at least", f.pollInterval)
 	case f.gateTimeout.Duration <= 0 || f.gateStuck.Duration <= 0 || f.gateGrace.Duration <= 0:
 		return usageError("--gate-timeout, --gate-stuck and --gate-grace must be longer than nothing")
+	case malformed != nil:
+		return usageError("--application-namespaces: %v", malformed)
 	case f.workers < 1:
 		return usageError("--workers must be at least 1")
 	case !slices.Contains([]string{logText, logJSON}, f.logFormat):
@@ -114,12 +133,17 @@ func serve(ctx context.Context, s Streams, k *kube, f serveFlags, version string
 	if dir == "" {
 		dir = filepath.Join(s.cacheDir(), "repositories")
 	}
+	if !f.namespacesGiven {
+		if f.appNamespaces, err = configuredNamespaces(ctx, k); err != nil {
+			return err
+		}
+	}
 	store, err := source.NewStore(source.Options{Dir: dir, Env: s.gitEnv()})
 	if err != nil {
 		return err
 	}
 	c, err := controller.New(controller.Options{
-		Config: cfg, Namespace: k.namespace, Sources: store,
+		Config: cfg, Namespace: k.namespace, ApplicationNamespaces: f.appNamespaces, Sources: store,
 		PollInterval: f.pollInterval.Duration, Workers: f.workers, LeaderElection: f.leaderElect,
 		Limits: machine.Limits{
 			NoProgress: f.gateTimeout.Duration, Stuck: f.gateStuck.Duration, FlapGrace: f.gateGrace.Duration,
@@ -129,12 +153,26 @@ func serve(ctx context.Context, s Streams, k *kube, f serveFlags, version string
 	if err != nil {
 		return err
 	}
-	log.Info("controller starts", "version", version, "server", cfg.Host, "namespace", k.namespace)
+	log.Info("controller starts", "version", version, "server", cfg.Host, "namespace", k.namespace, "applicationNamespaces", f.appNamespaces)
 	if err := c.Run(ctx); err != nil {
 		return fmt.Errorf("run controller: %w", err)
 	}
 	log.Info("controller stopped")
 	return nil
+}
+
+// configuredNamespaces are the namespaces of Applications that the cluster's
+// configuration permits.
+func configuredNamespaces(ctx context.Context, k *kube) ([]string, error) {
+	c, err := k.client()
+	if err != nil {
+		return nil, err
+	}
+	patterns, err := controller.ConfiguredNamespaces(ctx, c, k.namespace)
+	if err != nil {
+		return nil, fmt.Errorf("%w; give --application-namespaces", err)
+	}
+	return patterns, nil
 }
 
 func installDefinitions(ctx context.Context, k *kube, log logr.Logger) error {

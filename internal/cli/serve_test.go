@@ -11,7 +11,9 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/wavetrain/wavetrain/api/v1alpha1"
@@ -58,6 +60,16 @@ func TestServe(t *testing.T) {
 	if err := ensureNamespace(t.Context(), c, namespace); err != nil {
 		t.Fatal(err)
 	}
+	// What an installation of Argo CD says about namespaces of Applications counts.
+	if err := ensureNamespace(t.Context(), c, "team-a"); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Create(t.Context(), &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "argocd-cmd-params-cm"},
+		Data:       map[string]string{"application.namespaces": "payments, team-*"},
+	}); err != nil {
+		t.Fatal(err)
+	}
 	health, metrics := freeAddress(t), freeAddress(t)
 	r := start(t, "serve", "--kubeconfig", env.Kubeconfig, "-n", namespace, "--install-crds", "--leader-elect",
 		"--health-address", health, "--metrics-address", metrics, "--log-format", "json")
@@ -85,6 +97,31 @@ func TestServe(t *testing.T) {
 	code, _, stderr := call(t, "app", "wait", "shop", "-n", namespace, "--kubeconfig", env.Kubeconfig, "--timeout", "1m")
 	if code != exitOK {
 		t.Errorf("waiting for the Application exits with %d:\n%s\n%s", code, stderr, r.err)
+	}
+
+	theirs := app.DeepCopy()
+	theirs.ObjectMeta = metav1.ObjectMeta{Namespace: "team-a", Name: "shop"}
+	theirs.Spec.Source.Path = "theirs"
+	repo.Commit("theirs", map[string]string{"theirs/settings.yaml": strings.Replace(settings("small"), "name: settings", "name: theirs", 1)})
+	if err := c.Create(t.Context(), theirs); err != nil {
+		t.Fatal(err)
+	}
+	patchProject := client.RawPatch(types.MergePatchType, []byte(`{"spec":{"sourceNamespaces":["team-*"]}}`))
+	if err := c.Patch(t.Context(), &v1alpha1.AppProject{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "default"}}, patchProject); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{
+		{"app", "wait", "team-a/shop", "--timeout", "1m"}, {"app", "sync", "shop", "-N", "team-a", "--timeout", "1m"},
+		{"app", "diff", "-n", namespace, "team-a/shop"}, {"app", "get", "team-a/shop"}, {"app", "record", "-N", "team-a", "shop"},
+		{"app", "wait", "shop", "team-a/shop", "-n", namespace, "--timeout", "1m"},
+	} {
+		code, stdout, stderr := call(t, append(args, "--kubeconfig", env.Kubeconfig)...)
+		if code != exitOK {
+			t.Errorf("%v exits with %d:\n%s%s\n%s", args, code, stdout, stderr, r.err)
+		}
+	}
+	if code, stdout, _ := call(t, "app", "list", "-N", "team-a", "-o", "name", "--kubeconfig", env.Kubeconfig); code != exitOK || stdout != "application.argoproj.io/shop\n" {
+		t.Errorf("app list -N exits with %d and prints %q", code, stdout)
 	}
 
 	r.stop()

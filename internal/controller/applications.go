@@ -33,6 +33,7 @@ import (
 // applications reconciles Application objects.
 type applications struct {
 	opts         Options
+	caredFor     caredFor
 	client       client.Client
 	repositories repositories
 	renderer     *pipeline.Renderer
@@ -52,10 +53,10 @@ type applications struct {
 	states map[types.NamespacedName]*appState
 }
 
-func newApplications(opts Options, c client.Client) *applications {
+func newApplications(opts Options, cares caredFor, c client.Client) *applications {
 	life, end := context.WithCancel(context.Background())
 	a := &applications{
-		opts: opts, client: c,
+		opts: opts, caredFor: cares, client: c,
 		repositories: repositories{secrets: c, namespace: opts.Namespace},
 		comparer:     pipeline.NewComparer(),
 		wakeups:      newWakeups(), watchlist: newWatchlist(), renderings: newRenderings(),
@@ -77,7 +78,7 @@ func (a *applications) setUp(mgr manager.Manager) error {
 	skip := true
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("application").
-		For(&v1alpha1.Application{}, builder.WithPredicates(predicate.Funcs{UpdateFunc: asksForWork})).
+		For(&v1alpha1.Application{}, builder.WithPredicates(a.caredFor.inNamespace(), predicate.Funcs{UpdateFunc: asksForWork})).
 		Watches(&v1alpha1.AppProject{}, handler.EnqueueRequestsFromMapFunc(a.ofProject), builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		Watches(&corev1.ConfigMap{}, handler.EnqueueRequestsFromMapFunc(a.ofSettings), builder.WithPredicates(changesSettings())).
 		WatchesRawSource(ctrlsource.Channel(a.wakeups.out, &handler.EnqueueRequestForObject{})).
@@ -180,6 +181,9 @@ func (a *applications) instance(name types.NamespacedName) string {
 
 // Reconcile implements reconcile.Reconciler.
 func (a *applications) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	if !a.caredFor.namespace(req.Namespace) {
+		return reconcile.Result{}, nil
+	}
 	app := &v1alpha1.Application{}
 	if err := a.client.Get(ctx, req.NamespacedName, app); err != nil {
 		if apierrors.IsNotFound(err) {

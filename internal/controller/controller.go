@@ -31,6 +31,7 @@ import (
 	releasev1alpha1 "github.com/wavetrain/wavetrain/api/release/v1alpha1"
 	"github.com/wavetrain/wavetrain/api/v1alpha1"
 	"github.com/wavetrain/wavetrain/internal/event"
+	"github.com/wavetrain/wavetrain/internal/project"
 	"github.com/wavetrain/wavetrain/internal/rollout/machine"
 	"github.com/wavetrain/wavetrain/internal/settings"
 	"github.com/wavetrain/wavetrain/internal/source"
@@ -45,6 +46,10 @@ type Options struct {
 	Config *rest.Config
 	// Namespace is the control namespace. Defaults to DefaultNamespace.
 	Namespace string
+	// ApplicationNamespaces are patterns over namespaces other than the control
+	// namespace whose Applications are cared for, too, as far as their projects
+	// permit: globs, or regular expressions between slashes. Defaults to none.
+	ApplicationNamespaces []string
 	// Sources reads repositories. Required.
 	Sources *source.Store
 	// PollInterval is how often revisions are resolved anew. Defaults to two
@@ -93,6 +98,14 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
+func (o Options) caredFor() (caredFor, error) {
+	others, err := project.ReadNamespaces(o.ApplicationNamespaces)
+	if err != nil {
+		return caredFor{}, fmt.Errorf("namespaces of Applications: %w", err)
+	}
+	return caredFor{control: o.Namespace, others: others}, nil
+}
+
 // Controller reconciles Applications.
 type Controller struct {
 	opts    Options
@@ -114,19 +127,25 @@ func New(opts Options) (*Controller, error) {
 	// Parts of controller-runtime log to a global logger and complain when there
 	// is none.
 	ctrl.SetLogger(opts.Log)
+	cares, err := opts.caredFor()
+	if err != nil {
+		return nil, err
+	}
+	cached := cache.Options{
+		DefaultNamespaces: map[string]cache.Config{opts.Namespace: {}},
+		ByObject: map[client.Object]cache.ByObject{
+			// Other people's Secrets are none of our business.
+			&corev1.Secret{}: {Label: labels.NewSelector().Add(*onlyArgoSecrets)},
+			// Of ConfigMaps only the settings.
+			&corev1.ConfigMap{}: {Field: fields.OneTermEqualSelector("metadata.name", settings.Name)},
+		},
+	}
+	cares.widen(&cached)
 	skipNameValidation := true
 	mgr, err := ctrl.NewManager(opts.Config, manager.Options{
-		Scheme: scheme,
-		Logger: opts.Log,
-		Cache: cache.Options{
-			DefaultNamespaces: map[string]cache.Config{opts.Namespace: {}},
-			ByObject: map[client.Object]cache.ByObject{
-				// Other people's Secrets are none of our business.
-				&corev1.Secret{}: {Label: labels.NewSelector().Add(*onlyArgoSecrets)},
-				// Of ConfigMaps only the settings.
-				&corev1.ConfigMap{}: {Field: fields.OneTermEqualSelector("metadata.name", settings.Name)},
-			},
-		},
+		Scheme:                        scheme,
+		Logger:                        opts.Log,
+		Cache:                         cached,
 		Metrics:                       metricsserver.Options{BindAddress: orDisabled(opts.MetricsAddress)},
 		HealthProbeBindAddress:        orDisabled(opts.HealthAddress),
 		LeaderElection:                opts.LeaderElection,
@@ -141,7 +160,7 @@ func New(opts Options) (*Controller, error) {
 	if err := errors.Join(mgr.AddReadyzCheck("ready", healthz.Ping), mgr.AddHealthzCheck("live", healthz.Ping)); err != nil {
 		return nil, err
 	}
-	apps := newApplications(opts, mgr.GetClient())
+	apps := newApplications(opts, cares, mgr.GetClient())
 	if err := apps.setUp(mgr); err != nil {
 		return nil, err
 	}
@@ -170,12 +189,12 @@ func (c *Controller) Refresh(ctx context.Context, repo string) error {
 		return err
 	}
 	c.opts.Sources.Forget(known)
-	var list v1alpha1.ApplicationList
-	if err := c.manager.GetClient().List(ctx, &list); err != nil {
-		return fmt.Errorf("list Applications: %w", err)
+	list, err := c.apps.all(ctx)
+	if err != nil {
+		return err
 	}
-	for i := range list.Items {
-		app := &list.Items[i]
+	for i := range list {
+		app := &list[i]
 		for _, src := range app.Spec.EffectiveSources() {
 			if src.RepoURL == repo {
 				c.apps.enqueue(types.NamespacedName{Namespace: app.Namespace, Name: app.Name})

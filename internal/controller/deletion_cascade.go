@@ -123,7 +123,7 @@ func confirmation(app *v1alpha1.Application, left []*unstructured.Unstructured) 
 		return ""
 	}
 	return fmt.Sprintf("nothing is deleted before somebody confirms the deletion of %s: run `wavetrain app confirm-deletion %s`, or set the annotation %s to a time not before %s",
-		bounded(names), app.Name, v1alpha1.AnnotationDeletionApproved, asked.UTC().Format(time.RFC3339))
+		bounded(names), nameOf(app), v1alpha1.AnnotationDeletionApproved, asked.UTC().Format(time.RFC3339))
 }
 
 // approvedSince tells whether somebody has confirmed deletions at that time or

@@ -30,7 +30,15 @@ type Preview struct {
 // NewPreview compares an Application with its cluster the way the controller
 // does, and writes nothing.
 func NewPreview(ctx context.Context, opts Options, c client.Client, app *v1alpha1.Application) (*Preview, error) {
-	a := newApplications(opts.withDefaults(), c)
+	opts = opts.withDefaults()
+	// Whoever runs the command asks about this Application and its neighbours in
+	// the control namespace.
+	opts.ApplicationNamespaces = []string{app.Namespace}
+	cares, err := opts.caredFor()
+	if err != nil {
+		return nil, err
+	}
+	a := newApplications(opts, cares, c)
 	s := &session{
 		applications: a, st: &appState{}, app: app.DeepCopy(), before: app,
 		now: a.opts.Clock.Now(), instance: a.instance(nameOf(app)),

@@ -38,7 +38,11 @@ func (s *session) loadProject(ctx context.Context) error {
 		}
 		return fmt.Errorf("get project %s: %w", name, err)
 	}
-	s.project, s.permits = p, project.New(p)
+	permits := project.New(p)
+	if refusal := permits.CheckNamespace(s.app.Name, s.app.Namespace, s.opts.Namespace); refusal != "" {
+		return errors.New(refusal)
+	}
+	s.project, s.permits = p, permits
 	return nil
 }
 
@@ -184,14 +188,14 @@ func (p permitted) Tracked(app string) []*unstructured.Unstructured {
 
 // ofProject returns the Applications that a change of a project concerns.
 func (a *applications) ofProject(ctx context.Context, p client.Object) []reconcile.Request {
-	var list v1alpha1.ApplicationList
-	if err := a.client.List(ctx, &list); err != nil {
+	list, err := a.all(ctx)
+	if err != nil {
 		a.opts.Log.Error(err, "list Applications of a project", "project", p.GetName())
 		return nil
 	}
 	var requests []reconcile.Request
-	for i := range list.Items {
-		if app := &list.Items[i]; app.Spec.ProjectName() == p.GetName() {
+	for i := range list {
+		if app := &list[i]; app.Spec.ProjectName() == p.GetName() {
 			requests = append(requests, reconcile.Request{NamespacedName: nameOf(app)})
 		}
 	}

@@ -20,7 +20,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	"github.com/wavetrain/wavetrain/api/v1alpha1"
 	"github.com/wavetrain/wavetrain/internal/health"
 	"github.com/wavetrain/wavetrain/internal/script"
 	"github.com/wavetrain/wavetrain/internal/settings"
@@ -102,14 +101,14 @@ func changesSettings() predicate.Predicate {
 // ofSettings returns all Applications: which of them a setting is for is seen when
 // they are looked at, and settings rarely change.
 func (a *applications) ofSettings(ctx context.Context, _ client.Object) []reconcile.Request {
-	var list v1alpha1.ApplicationList
-	if err := a.client.List(ctx, &list); err != nil {
+	list, err := a.all(ctx)
+	if err != nil {
 		a.opts.Log.Error(err, "list Applications for changed settings")
 		return nil
 	}
-	requests := make([]reconcile.Request, 0, len(list.Items))
-	for i := range list.Items {
-		requests = append(requests, reconcile.Request{NamespacedName: nameOf(&list.Items[i])})
+	requests := make([]reconcile.Request, 0, len(list))
+	for i := range list {
+		requests = append(requests, reconcile.Request{NamespacedName: nameOf(&list[i])})
 	}
 	return requests
 }

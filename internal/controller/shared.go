@@ -5,7 +5,6 @@ package controller
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -120,13 +119,13 @@ func (s *session) renderedElsewhere(key manifest.Key) bool {
 // this short time an object is rather kept than deleted.
 func (s *session) findUnseen() map[manifest.Key]bool {
 	keys := map[manifest.Key]bool{}
-	var list v1alpha1.ApplicationList
-	if err := s.client.List(s.life, &list); err != nil {
-		s.problem(v1alpha1.ConditionUnknownError, fmt.Errorf("list Applications: %w", err))
+	list, err := s.all(s.life)
+	if err != nil {
+		s.problem(v1alpha1.ConditionUnknownError, err)
 		return nil
 	}
-	for i := range list.Items {
-		app := &list.Items[i]
+	for i := range list {
+		app := &list[i]
 		if name := nameOf(app); name == nameOf(s.app) || app.DeletionTimestamp != nil || s.renderings.known(name) {
 			continue
 		}

@@ -32,7 +32,9 @@ type Rules struct {
 	project      string
 	sources      []pattern
 	destinations []destination
-	spec         *v1alpha1.AppProjectSpec
+	// namespaces, besides the control namespace, may hold Applications of it.
+	namespaces Namespaces
+	spec       *v1alpha1.AppProjectSpec
 }
 
 // destination is an entry of the project's destinations.
@@ -52,6 +54,7 @@ func New(p *v1alpha1.AppProject) *Rules {
 			server: compile(d.Server), name: compile(d.Name), namespace: compile(d.Namespace),
 		})
 	}
+	r.namespaces, _ = ReadNamespaces(p.Spec.SourceNamespaces)
 	return r
 }
 
@@ -125,6 +128,15 @@ func (r *Rules) CheckApplication(sources []v1alpha1.ApplicationSource, d Destina
 		problems = append(problems, fmt.Sprintf("application destination server '%s' and namespace '%s' do not match any of the allowed destinations in project '%s'", d.Server, d.Namespace, r.project))
 	}
 	return problems
+}
+
+// CheckNamespace says in Argo CD's words why an Application of a namespace must not
+// use the project; nothing if it may.
+func (r *Rules) CheckNamespace(app, namespace, control string) string {
+	if namespace == control || r.namespaces.Match(namespace) {
+		return ""
+	}
+	return fmt.Sprintf("application '%s' in namespace '%s' is not allowed to use project %s: add the namespace to spec.sourceNamespaces of AppProject %s/%s", app, namespace, r.project, control, r.project)
 }
 
 // CheckObject says in Argo CD's words why an object must not be applied on a
