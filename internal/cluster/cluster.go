@@ -60,6 +60,8 @@ type Cluster struct {
 	// wanted are the kinds that somebody asked to watch, served or not: one that
 	// disappears and comes back is watched again.
 	wanted map[schema.GroupKind]bool
+	// excluded tells which kinds are never watched; nil excludes none.
+	excluded func(schema.GroupKind) bool
 }
 
 // New prepares a connection; it makes no request.

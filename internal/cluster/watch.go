@@ -77,13 +77,15 @@ func (c *Cluster) closed() error {
 	return &Error{Op: "use the connection to", Server: c.server, Reason: Cancelled, Err: errors.New("it is closed")}
 }
 
-// ensure starts the watch of a kind unless it runs.
+// ensure starts the watch of a kind unless it runs; there is none of a kind that
+// is excluded.
 func (c *Cluster) ensure(gk schema.GroupKind) (*kindWatch, error) {
 	c.mu.Lock()
 	w := c.watches[gk]
 	c.wanted[gk] = true
+	excluded := c.excludes(gk)
 	c.mu.Unlock()
-	if w != nil {
+	if w != nil || excluded {
 		return w, nil
 	}
 	res, err := c.Resolve(gk.WithVersion(""))
@@ -95,7 +97,7 @@ func (c *Cluster) ensure(gk schema.GroupKind) (*kindWatch, error) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if w := c.watches[gk]; w != nil {
+	if w := c.watches[gk]; w != nil || c.excludes(gk) {
 		return w, nil
 	}
 	if c.life.Err() != nil {
@@ -142,11 +144,7 @@ func (c *Cluster) review(group string) {
 		}
 	}
 	c.mu.Unlock()
-	for _, w := range stale {
-		w.stop()
-		<-w.done
-		c.store.drop(w.kind)
-	}
+	c.end(stale)
 	for _, gk := range missing {
 		// A kind that cannot be watched now is reported to whoever asks for it.
 		_, _ = c.ensure(gk)

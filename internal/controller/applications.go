@@ -65,7 +65,7 @@ func newApplications(opts Options, cares caredFor, c client.Client) *application
 		states: map[types.NamespacedName]*appState{},
 	}
 	a.renderer = pipeline.NewRenderer(opts.Sources, a.repositories.find)
-	a.destinations = newDestinations(opts.Config, c, opts.Namespace, func(server string, change cluster.Change) {
+	a.destinations = newDestinations(opts.Config, c, opts.Namespace, a.installation.current.Load, func(server string, change cluster.Change) {
 		a.wakeups.add(a.watchlist.concerned(server, change)...)
 	})
 	return a

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -40,6 +41,8 @@ type destinations struct {
 	namespace string
 	// changed is told of every change on any destination.
 	changed func(server string, c cluster.Change)
+	// told are the settings of now; nil as long as there are none.
+	told func() *compiled
 
 	mu   sync.Mutex
 	open map[string]*destination
@@ -61,6 +64,8 @@ type destination struct {
 
 	fingerprint string
 	stop        context.CancelFunc
+	// told are the settings that are in force on the connection.
+	told *compiled
 
 	mu          sync.Mutex
 	kubeVersion string
@@ -87,8 +92,8 @@ func (d *destination) version(ctx context.Context, now time.Time) (kubeVersion s
 	return kubeVersion, apiVersions, nil
 }
 
-func newDestinations(home *rest.Config, secrets client.Reader, namespace string, changed func(string, cluster.Change)) *destinations {
-	return &destinations{home: home, secrets: secrets, namespace: namespace, changed: changed, open: map[string]*destination{}}
+func newDestinations(home *rest.Config, secrets client.Reader, namespace string, told func() *compiled, changed func(string, cluster.Change)) *destinations {
+	return &destinations{home: home, secrets: secrets, namespace: namespace, told: told, changed: changed, open: map[string]*destination{}}
 }
 
 // get returns the cluster that dest names. ctx bounds the look-up; life is how
@@ -105,6 +110,7 @@ func (d *destinations) get(ctx, life context.Context, dest v1alpha1.ApplicationD
 	server := known.server
 	if opened, ok := d.open[server]; ok {
 		if opened.fingerprint == fingerprint && opened.known == known {
+			opened.tell(d.told())
 			return opened, nil
 		}
 		// The Secret has changed: what is open may use outdated credentials.
@@ -116,6 +122,7 @@ func (d *destinations) get(ctx, life context.Context, dest v1alpha1.ApplicationD
 	}
 	runCtx, stop := context.WithCancel(life)
 	opened := &destination{Cluster: c, Server: server, known: known, fingerprint: fingerprint, stop: stop}
+	opened.tell(d.told())
 	c.Subscribe(func(change cluster.Change) { d.changed(server, change) })
 	go func() {
 		// Start ends with its context; what goes wrong meanwhile shows in every
@@ -124,6 +131,15 @@ func (d *destinations) get(ctx, life context.Context, dest v1alpha1.ApplicationD
 	}()
 	d.open[server] = opened
 	return opened, nil
+}
+
+// tell puts settings in force. The caller holds the lock of the destinations.
+func (d *destination) tell(told *compiled) {
+	if told == nil || told == d.told {
+		return
+	}
+	d.told = told
+	d.Exclude(func(gk schema.GroupKind) bool { return told.Filter.Excludes(d.Server, gk) })
 }
 
 // config finds the cluster and the connection for dest.

@@ -329,6 +329,9 @@ func (s *session) whileRunning(ctx context.Context) error {
 	if s.closedOn(ctx, run) {
 		return s.patch(ctx)
 	}
+	if reason := s.excluded(run.plan); reason != "" {
+		run.Supersede(reason)
+	}
 	if run.request.InitiatedBy.Automated {
 		s.supersede(ctx, run)
 	}
@@ -456,6 +459,7 @@ func (s *session) compare(ctx context.Context, desired *pipeline.Desired, op v1a
 		App: s.instance, Server: s.dest.Server, Namespace: s.app.Spec.Destination.Namespace,
 		Desired: desired, Options: s.operationOptions(op), Write: writePolicy(op),
 		Ignore: s.app.Spec.IgnoreDifferences, Inventory: entries, Elsewhere: s.renderedElsewhere,
+		Excluded: s.excludes,
 	})
 	if err != nil {
 		return nil, err

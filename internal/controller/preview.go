@@ -39,8 +39,13 @@ func NewPreview(ctx context.Context, opts Options, c client.Client, app *v1alpha
 		return nil, err
 	}
 	a := newApplications(opts, cares, c)
+	told, err := a.installation.refresh(ctx)
+	if err != nil {
+		a.end()
+		return nil, err
+	}
 	s := &session{
-		applications: a, st: &appState{}, app: app.DeepCopy(), before: app,
+		applications: a, st: &appState{}, app: app.DeepCopy(), before: app, settings: told,
 		now: a.opts.Clock.Now(), instance: a.instance(nameOf(app)),
 	}
 	if err := s.remember(ctx); err != nil {

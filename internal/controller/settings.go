@@ -14,6 +14,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
@@ -21,6 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/wavetrain/wavetrain/internal/health"
+	"github.com/wavetrain/wavetrain/internal/plan"
 	"github.com/wavetrain/wavetrain/internal/script"
 	"github.com/wavetrain/wavetrain/internal/settings"
 )
@@ -111,4 +113,23 @@ func (a *applications) ofSettings(ctx context.Context, _ client.Object) []reconc
 		requests = append(requests, reconcile.Request{NamespacedName: nameOf(&list[i])})
 	}
 	return requests
+}
+
+// excludes tells whether the installation leaves a kind alone on the destination.
+func (s *session) excludes(gk schema.GroupKind) bool {
+	return s.settings.Filter.Excludes(s.dest.Server, gk)
+}
+
+// excluded says which object of a running operation's plan the settings have come
+// to exclude, so that the operation would wait for it for ever; nothing if there
+// is none.
+func (s *session) excluded(p *plan.Plan) string {
+	for _, g := range p.Groups {
+		for _, step := range g.Steps {
+			if s.excludes(step.Key.GroupKind()) {
+				return "the settings now exclude what is rolled out: " + step.Key.Short()
+			}
+		}
+	}
+	return ""
 }

@@ -62,6 +62,9 @@ type Subject struct {
 	// Elsewhere tells whether another application renders an object: then it is
 	// not superfluous. Nil means that nobody does.
 	Elsewhere func(manifest.Key) bool
+	// Excluded tells which kinds the installation leaves alone; nil excludes
+	// nothing. The destination does not watch them.
+	Excluded func(schema.GroupKind) bool
 	// Inventory lists objects that earlier releases wrote.
 	Inventory []inventory.Entry
 
@@ -163,7 +166,7 @@ func (c *Comparer) Compare(ctx context.Context, dest Destination, s Subject) (*C
 	}
 	in := plan.Input{
 		App: s.App, Namespace: s.Namespace, Server: s.Server, Revisions: s.Desired.Revisions,
-		Objects: objects, Scope: dest.Scope, Options: s.Options,
+		Objects: objects, Scope: dest.Scope, Excluded: s.Excluded, Options: s.Options,
 	}
 	// The first plan only serves to know every object by its final key and form.
 	whole := in

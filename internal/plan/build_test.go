@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/wavetrain/wavetrain/internal/manifest"
 )
@@ -121,10 +122,17 @@ func TestLeftOut(t *testing.T) {
 		reason  string
 		objects []manifest.Object
 		options Options
+		exclude string
 		want    []string
 		onDel   []string
 		ignored []string
 	}{
+		"Excluded": {
+			reason:  "A kind that the installation leaves alone takes no part, hooks and delete hooks neither.",
+			objects: []manifest.Object{plain, pre, cleanup}, exclude: "Job",
+			want:    []string{"Sync/0: ConfigMap/plain"},
+			ignored: []string{"Job/cleanup: its kind is excluded", "Job/pre: its kind is excluded"},
+		},
 		"Always": {
 			reason:  "Tests, rollback hooks and Skip take no part and are named.",
 			objects: []manifest.Object{test, rollback, skipped, plain},
@@ -171,6 +179,7 @@ func TestLeftOut(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			i := input(tt.objects...)
 			i.Options = tt.options
+			i.Excluded = func(gk schema.GroupKind) bool { return gk.Kind == tt.exclude }
 			p := Build(i)
 			if diff := cmp.Diff(tt.want, outline(p.Groups)); diff != "" {
 				t.Errorf("groups: %s (-want +got):\n%s", tt.reason, diff)

@@ -18,6 +18,7 @@ import (
 const (
 	CodeDuplicateConflict  = "duplicate-conflict"
 	CodeDuplicateIdentical = "duplicate-identical"
+	CodeExcludedKind       = "excluded-kind"
 	CodeInvalidMetadata    = "invalid-metadata"
 	CodeKindNotKnownYet    = "kind-not-known-yet"
 	CodeKindUnknown        = "kind-unknown"
@@ -54,6 +55,10 @@ func (b *builder) read() []item {
 			it.key.Namespace = b.in.Namespace
 		}
 		b.rendered[it.key] = true
+		if b.in.Excluded != nil && b.in.Excluded(it.key.GroupKind()) {
+			b.leaveOut(it)
+			continue
+		}
 		if it.class.Ignored || it.class.Skip {
 			b.ignore(it, it.class.Reason)
 			if !it.class.OnlyOnDelete() {
@@ -64,6 +69,16 @@ func (b *builder) read() []item {
 		items = append(items, it)
 	}
 	return items
+}
+
+// leaveOut notes an object of a kind that the installation leaves alone.
+func (b *builder) leaveOut(it item) {
+	b.ignore(it, "its kind is excluded in the settings of the installation")
+	b.find(diag.Diagnostic{
+		Code: CodeExcludedKind, Severity: diag.Warning, Subject: it.key, At: it.obj.Provenance,
+		Message: fmt.Sprintf("Resource %s/%s %s is excluded in the settings", it.key.Group, it.key.Kind, it.obj.GetName()),
+		Hint:    "drop it from Git, or let resource.exclusions and resource.inclusions of argocd-cm leave it in",
+	})
 }
 
 // checkIdentity reports metadata that the API server would refuse.

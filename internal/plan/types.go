@@ -33,6 +33,9 @@ type Input struct {
 	// CustomResourceDefinition of the rendered set have their scope, every other
 	// kind counts as namespaced, and no kind is reported as unknown.
 	Scope func(schema.GroupKind) (namespaced, known bool)
+	// Excluded reports whether the installation leaves a kind alone; nil excludes
+	// nothing. Rendered objects of such a kind take no part.
+	Excluded func(schema.GroupKind) bool
 	// Live holds, per key, the live objects that the rendered set names, and the
 	// destination Namespace if Options.CreateNamespace is set: in sync if it is as
 	// the step that makes it would leave it.

@@ -16,6 +16,8 @@ const Name = "argocd-cm"
 type Settings struct {
 	// Health are the health rules that people write, ordered by what they are for.
 	Health []HealthRule
+	// Filter says which kinds are never watched, compared, pruned nor applied.
+	Filter Filter
 	// Problems are what could not be read, ordered by key.
 	Problems []Problem
 }
@@ -36,6 +38,7 @@ func Parse(data map[string]string) *Settings {
 	customizations := r.customizations()
 	s := &Settings{
 		Health: healthRules(customizations),
+		Filter: r.filter(),
 	}
 	slices.SortFunc(r.problems, func(a, b Problem) int {
 		return cmp.Or(cmp.Compare(a.Key, b.Key), cmp.Compare(a.Message, b.Message))
@@ -46,7 +49,11 @@ func Parse(data map[string]string) *Settings {
 
 // Reads tells whether a key of the ConfigMap is read at all: a change of any other is nobody's business.
 func Reads(key string) bool {
-	return key == keyCombined || slices.ContainsFunc(prefixes(), func(p string) bool { return strings.HasPrefix(key, p) })
+	switch key {
+	case keyCombined, keyExclusions, keyInclusions:
+		return true
+	}
+	return slices.ContainsFunc(prefixes(), func(p string) bool { return strings.HasPrefix(key, p) })
 }
 
 // Relevant is the part of the data that is read.

@@ -83,6 +83,8 @@ func PlanConditions(p *plan.Plan) []v1alpha1.ApplicationCondition {
 		switch f.Code {
 		case plan.CodeNamespaceMissing:
 			list = append(list, v1alpha1.ApplicationCondition{Type: v1alpha1.ConditionInvalidSpecError, Message: f.Message})
+		case plan.CodeExcludedKind:
+			list = append(list, v1alpha1.ApplicationCondition{Type: v1alpha1.ConditionExcludedResourceWarning, Message: f.Message})
 		case plan.CodeDuplicateConflict:
 			list = append(list, v1alpha1.ApplicationCondition{Type: v1alpha1.ConditionRepeatedResourceWarning, Message: withHint(f)})
 		}
