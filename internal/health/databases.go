@@ -3,6 +3,8 @@
 
 package health
 
+import "fmt"
+
 // zalandoRule: the operator sums up in one field of its own.
 func zalandoRule(kind string) rule {
 	if kind != "postgresql" {
@@ -80,4 +82,30 @@ func clickHouseRule(kind string) rule {
 		return byPhase(phases{at: []string{"status"}, words: []string{"error"}, good: []string{"Completed"}, bad: []string{"Aborted", "Failed"}})
 	}
 	return nil
+}
+
+// solrRule counts nodes as a StatefulSet counts Pods.
+func solrRule(kind string) rule {
+	if kind != "SolrCloud" {
+		return nil
+	}
+	return func(s subject) Result {
+		// Three is what its operator fills in.
+		desired := s.spec.countOr(3, "replicas")
+		ready, updated := s.status.count("readyReplicas"), s.status.count("upToDateNodes")
+		switch {
+		case s.behind():
+			return s.unobserved()
+		case ready < desired:
+			return progressing("NodesNotReady", fmt.Sprintf("%d of %d nodes are ready", ready, desired))
+		case updated < desired:
+			return progressing("NodesNotUpdated", fmt.Sprintf("%d of %d nodes are updated", updated, desired))
+		}
+		return healthy("Ready", fmt.Sprintf("%d of %d nodes are ready", ready, desired))
+	}
+}
+
+// zooKeeperRule: the operator of Pravega reports an upgrade that failed as Error.
+func zooKeeperRule(kind string) rule {
+	return onlyKind(kind, "ZookeeperCluster", byOutlook(outlook{good: []string{"PodsReady"}, bad: []string{"Error"}, patient: true}))
 }

@@ -3,8 +3,9 @@
 
 package health
 
-// istioRule covers what installs Istio. Of what configures it, networking and security, Istio reports nothing unless
-// told to.
+import "strconv"
+
+// istioRule covers what installs Istio.
 func istioRule(group, kind string) rule {
 	switch {
 	case group == "install.istio.io" && kind == "IstioOperator":
@@ -34,4 +35,36 @@ func istioOperator(s subject) Result {
 		return degraded(word, message)
 	}
 	return progressing(word, message)
+}
+
+// istioConfigRule covers what configures Istio: routing, security, telemetry. Istio reports about these only when it was
+// told to analyse them, so that without a report nothing is known.
+func istioConfigRule(string) rule { return istioConfig }
+
+func istioConfig(s subject) Result {
+	// The generation is written as text.
+	if seen, err := strconv.ParseInt(s.status.text("observedGeneration"), 10, 64); s.behind() || err == nil && seen < s.obj.GetGeneration() {
+		return s.unobserved()
+	}
+	for _, entry := range s.status.list("validationMessages") {
+		m, ok := entry.(map[string]any)
+		if !ok {
+			continue
+		}
+		message := fields(m)
+		if message.text("level") == "ERROR" {
+			return degraded(wordOf(message.text("type", "name")), sentence(message.text("type", "code"), message.text("documentationUrl")))
+		}
+	}
+	c, ok := s.condition("Reconciled")
+	switch {
+	case !ok:
+		return Result{}
+	case s.stale(c):
+		return s.unobserved()
+	case c.isTrue():
+		return healthy("Reconciled", c.words())
+	}
+	// Proxies that do not have it yet.
+	return progressing("NotReconciled", c.words())
 }

@@ -19,10 +19,27 @@ func strimziRule(kind string) rule {
 			// What NotReady says of an object that is being set up.
 			passing: []string{"Creating"},
 		})
+	case "KafkaNodePool":
+		return kafkaNodePool
 	case "KafkaRebalance":
 		return kafkaRebalance
 	}
 	return nil
+}
+
+// kafkaNodePool is reported on by the operator of the Kafka it belongs to. Before that Kafka is there, perhaps a wave
+// later, nothing is written and nothing known.
+func kafkaNodePool(s subject) Result {
+	if c, ok := s.condition("NotReady"); ok && c.isTrue() && !s.behind() {
+		return degraded(c.Reason, c.words())
+	}
+	switch _, observes := s.status.number("observedGeneration"); {
+	case !observes:
+		return Result{}
+	case s.behind():
+		return s.unobserved()
+	}
+	return healthy("Observed", fmt.Sprintf("%d brokers or controllers belong to it", s.status.count("replicas")))
 }
 
 // kafkaRebalance is well when it waits for somebody to approve the proposal: that is what it is for.

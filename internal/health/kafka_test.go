@@ -29,7 +29,10 @@ func TestKafka(t *testing.T) {
 		"refused":       {reason: "the operator's words say why", object: strimzi("KafkaConnect", `observedGeneration: 2, conditions: [{type: NotReady, status: "True", reason: TimeoutException, message: Exceeded timeout of 300000ms}]`), want: Degraded, because: "TimeoutException", says: "300000ms"},
 		"left alone":    {reason: "its owner paused it", object: strimzi("KafkaUser", `observedGeneration: 2, conditions: [{type: ReconciliationPaused, status: "True"}]`), want: Suspended},
 		"with warnings": {reason: "a warning does not make it unready", object: strimzi("Kafka", `observedGeneration: 2, conditions: [{type: Warning, status: "True", reason: KafkaStorage}, {type: Ready, status: "True"}]`), want: Healthy},
-		"a node pool":   {reason: "its Kafka speaks for it", object: strimzi("KafkaNodePool", "observedGeneration: 2, replicas: 3"), want: ""},
+		"a node pool":   {reason: "the operator of its Kafka has taken it in", object: strimzi("KafkaNodePool", "observedGeneration: 2, replicas: 3, nodeIds: [0, 1, 2], roles: [broker]"), want: Healthy, says: "3 brokers"},
+		"pool, alone":   {reason: "its Kafka may come a wave later", object: strimzi("KafkaNodePool", ""), want: ""},
+		"pool, changed": {reason: "the operator has not seen the change", object: strimzi("KafkaNodePool", "observedGeneration: 1, replicas: 3"), want: Progressing, because: "GenerationNotObserved"},
+		"pool, refused": {reason: "the operator's words say why", object: strimzi("KafkaNodePool", `observedGeneration: 2, conditions: [{type: NotReady, status: "True", reason: InvalidResourceException, message: storage cannot shrink}]`), want: Degraded, says: "shrink"},
 		"proposal":      {reason: "it waits for a person by design", object: strimzi("KafkaRebalance", `observedGeneration: 2, conditions: [{type: ProposalReady, status: "True"}]`), want: Healthy},
 		"rebalancing":   {reason: "partitions move", object: strimzi("KafkaRebalance", `observedGeneration: 2, conditions: [{type: Rebalancing, status: "True"}]`), want: Progressing},
 

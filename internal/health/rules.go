@@ -43,7 +43,7 @@ func operatorRule(gk schema.GroupKind) rule {
 		return argoprojRule(gk.Kind)
 	case "bitnami.com":
 		return sealedSecretsRule(gk.Kind)
-	case "cert-manager.io":
+	case "cert-manager.io", "certmanager.k8s.io":
 		return certManagerRule(gk.Kind)
 	case "acme.cert-manager.io":
 		return acmeRule(gk.Kind)
@@ -70,10 +70,39 @@ func operatorRule(gk schema.GroupKind) rule {
 	case "velero.io":
 		return veleroRule(gk.Kind)
 	}
-	if judge := dataRule(gk); judge != nil {
+	for _, find := range []func(schema.GroupKind) rule{dataRule, systemRule, familyRule} {
+		if judge := find(gk); judge != nil {
+			return judge
+		}
+	}
+	return nil
+}
+
+// systemRule returns the rule for a kind of what turns a cluster into more than Kubernetes: distributions, machines,
+// meshes, observation, and what runs programs or manages other systems.
+func systemRule(gk schema.GroupKind) rule {
+	switch gk.Group {
+	case "apps.openshift.io", "build.openshift.io", "machineconfiguration.openshift.io", "ocs.openshift.io", "operator.openshift.io", "route.openshift.io":
+		return openShiftRule(gk.Group, gk.Kind)
+	case "operators.coreos.com", "olm.operatorframework.io":
+		return lifecycleManagerRule(gk.Group, gk.Kind)
+	case "apps.kruise.io", "rollouts.kruise.io", "game.kruise.io":
+		return kruiseRule(gk.Group, gk.Kind)
+	case "kubevirt.io", "cdi.kubevirt.io":
+		return kubeVirtRule(gk.Group, gk.Kind)
+	case "networking.istio.io", "security.istio.io", "telemetry.istio.io", "extensions.istio.io":
+		return istioConfigRule(gk.Kind)
+	case "grafana.integreatly.org":
+		return grafanaRule(gk.Kind)
+	case "opentelemetry.io", "jaegertracing.io", "kiali.io", "datadoghq.com":
+		return tracingRule(gk.Group, gk.Kind)
+	case "core.humio.com":
+		return humioRule(gk.Kind)
+	}
+	if judge := computeRule(gk.Group, gk.Kind); judge != nil {
 		return judge
 	}
-	return familyRule(gk)
+	return managementRule(gk.Group, gk.Kind)
 }
 
 // dataRule returns the rule for a kind of an operator that runs databases and queues.
@@ -83,7 +112,7 @@ func dataRule(gk schema.GroupKind) rule {
 		return zalandoRule(gk.Kind)
 	case "clickhouse.altinity.com", "clickhouse-keeper.altinity.com":
 		return clickHouseRule(gk.Kind)
-	case "k8s.mariadb.com":
+	case "k8s.mariadb.com", "mariadb.mmontes.io":
 		return mariaDBRule(gk.Kind)
 	case "kafka.banzaicloud.io":
 		return banzaiRule(gk.Kind)
@@ -99,6 +128,16 @@ func dataRule(gk schema.GroupKind) rule {
 		return perconaRule(gk.Kind)
 	case "rabbitmq.com":
 		return rabbitMQRule(gk.Kind)
+	case "solr.apache.org":
+		return solrRule(gk.Kind)
+	case "zookeeper.pravega.io":
+		return zooKeeperRule(gk.Kind)
+	case "ceph.rook.io":
+		return rookRule(gk.Kind)
+	case "objectbucket.io":
+		return objectBucketRule(gk.Kind)
+	case "trident.netapp.io":
+		return tridentRule(gk.Kind)
 	}
 	return nil
 }

@@ -5,6 +5,7 @@ package health
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -60,6 +61,9 @@ func (f fields) sub(path ...string) fields {
 	m, _ := f.value(path...).(map[string]any)
 	return m
 }
+
+// names returns the names of the fields in their order.
+func (f fields) names() []string { return slices.Sorted(maps.Keys(f)) }
 
 func (f fields) list(path ...string) []any {
 	l, _ := f.value(path...).([]any)
