@@ -19,8 +19,9 @@ const (
 	timeLimit = time.Second
 	// maxSteps bounds the instructions of one run of a Lua script. Health scripts take some hundred.
 	maxSteps = 1_000_000
-	// maxText bounds the length of a text that a Lua script makes.
-	maxText = 1 << 20
+	// maxText bounds the length of a text that a Lua script makes, and maxMemory all that it makes in one run.
+	maxText   = 1 << 20
+	maxMemory = 64 << 20
 )
 
 // Lua is a compiled Lua script.
@@ -37,7 +38,7 @@ func CompileLua(name, source string) (*Lua, error) {
 		}
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
-	proto, err := lua.Compile(chunk, name)
+	proto, err := lua.Compile(metered(chunk), name)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %s", name, oneLine(err.Error()))
 	}
@@ -50,13 +51,18 @@ func (l *Lua) Run(ctx context.Context, obj map[string]any) (any, error) {
 	name := l.proto.SourceName
 	ctx, cancel := context.WithTimeout(ctx, timeLimit)
 	defer cancel()
+	bound := &bounded{Context: ctx}
 	state := newState()
 	defer state.Close()
-	bound := &bounded{Context: ctx, state: state}
+	bound.replace(state)
 	state.SetGlobal("obj", toLua(state, obj))
 	state.SetContext(bound)
 	state.Push(state.NewFunctionFromProto(l.proto))
-	err := state.PCall(0, 1, nil)
+	given := bound.meters(state)
+	for _, meter := range given {
+		state.Push(meter)
+	}
+	err := state.PCall(len(given), 1, nil)
 	switch {
 	case bound.exceeded != nil:
 		return nil, fmt.Errorf("%s: %w", name, bound.exceeded)
@@ -87,29 +93,26 @@ func oneLine(text string) string {
 	return strings.TrimSpace(text)
 }
 
-// bounded ends a script that takes too many steps or makes too long a text. The interpreter asks for Done before each
+// bounded ends a script that takes too many steps or too much memory. The interpreter asks for Done before each
 // instruction, which makes it the one place where steps can be counted.
 type bounded struct {
 	context.Context
-	state    *lua.LState
 	steps    int
+	memory   int
 	exceeded error
 }
 
 var (
-	errSteps = fmt.Errorf("the script takes more than %d steps", maxSteps)
-	errText  = fmt.Errorf("the script makes a text longer than %d bytes", maxText)
+	errSteps  = fmt.Errorf("the script takes more than %d steps", maxSteps)
+	errText   = fmt.Errorf("the script makes a text longer than %d bytes", maxText)
+	errMemory = fmt.Errorf("the script takes more than %d bytes of memory", maxMemory)
 )
 
 // Done implements context.Context.
 func (b *bounded) Done() <-chan struct{} {
 	b.steps++
-	if b.steps > maxSteps {
+	if b.steps > maxSteps && b.exceeded == nil {
 		b.exceeded = errSteps
-	}
-	// Looking at a few registers each few steps is enough: a text can only double with a step.
-	if b.steps%4 == 0 && b.holdsLongText() {
-		b.exceeded = errText
 	}
 	if b.exceeded == nil {
 		return b.Context.Done()
@@ -125,13 +128,4 @@ func (b *bounded) Err() error {
 		return b.exceeded
 	}
 	return b.Context.Err()
-}
-
-func (b *bounded) holdsLongText() bool {
-	for i := 1; i <= b.state.GetTop(); i++ {
-		if text, ok := b.state.Get(i).(lua.LString); ok && len(text) > maxText {
-			return true
-		}
-	}
-	return false
 }

@@ -5,7 +5,6 @@ package script
 
 import (
 	"slices"
-	"strings"
 
 	lua "github.com/yuin/gopher-lua"
 )
@@ -27,7 +26,7 @@ func newState() *lua.LState {
 			"setmetatable", "tonumber", "tostring", "type", "unpack", "xpcall", "_VERSION",
 		}},
 		{lua.StringLibName, lua.OpenString, []string{
-			"byte", "char", "find", "format", "gfind", "gmatch", "gsub", "len", "lower", "match", "reverse", "sub", "upper", "__index",
+			"byte", "char", "find", "format", "gfind", "gmatch", "gsub", "len", "lower", "match", "rep", "reverse", "sub", "upper", "__index",
 		}},
 		{lua.TabLibName, lua.OpenTable, []string{"concat", "getn", "insert", "maxn", "remove", "sort"}},
 		{lua.MathLibName, lua.OpenMath, nil},
@@ -42,9 +41,6 @@ func newState() *lua.LState {
 	}
 	// Scripts that were once debugged still print.
 	state.SetGlobal("print", state.NewFunction(func(*lua.LState) int { return 0 }))
-	if text, ok := state.GetGlobal(lua.StringLibName).(*lua.LTable); ok {
-		text.RawSetString("rep", state.NewFunction(repeat))
-	}
 	return state
 }
 
@@ -64,16 +60,6 @@ func keep(state *lua.LState, library string, safe []string) {
 	for _, name := range unsafe {
 		table.RawSet(name, lua.LNil)
 	}
-}
-
-// repeat is string.rep within bounds.
-func repeat(state *lua.LState) int {
-	text, n := state.CheckString(1), max(state.CheckInt(2), 0)
-	if len(text) > 0 && n > maxText/len(text) {
-		state.RaiseError("%s", errText.Error())
-	}
-	state.Push(lua.LString(strings.Repeat(text, n)))
-	return 1
 }
 
 // toLua makes a Lua value of a JSON value. Null inside of lists and objects is absent, as Lua has it.
