@@ -33,6 +33,9 @@ type Options struct {
 	Clock clock.Clock
 	// UserAgent of all requests. Defaults to "wavetrain".
 	UserAgent string
+	// Codec is how objects are kept in memory; clusters should share one. Defaults
+	// to one of its own.
+	Codec *Codec
 }
 
 // Cluster is the connection to one cluster. It is safe for concurrent use.
@@ -44,6 +47,7 @@ type Cluster struct {
 	meta    metadata.Interface
 	catalog *catalog
 	store   *store
+	codec   *Codec
 
 	// life bounds what no caller's context does: discovery for Resolve and Scope,
 	// and the watches. It ends with Start or Close.
@@ -108,6 +112,11 @@ func New(cfg *rest.Config, opts Options) (*Cluster, error) {
 	c.life, c.close = context.WithCancel(context.Background())
 	c.catalog = newCatalog(disco, opts.Clock, cfg.Host)
 	c.store = newStore()
+	if c.codec = opts.Codec; c.codec == nil {
+		if c.codec, err = NewCodec(); err != nil {
+			return nil, err
+		}
+	}
 	return c, nil
 }
 

@@ -4,24 +4,26 @@
 package cluster
 
 import (
+	"slices"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/wavetrain/wavetrain/internal/inventory"
 	"github.com/wavetrain/wavetrain/internal/manifest"
 )
 
 // Get returns a watched object as it is now, in its group's preferred version and
 // without managedFields; it is never older than our own last write of it. The
-// object is shared: it must not be changed. In another version it can be fetched.
+// object is decoded for the caller, who may keep it but should not for long. In
+// another version it can be fetched.
 func (c *Cluster) Get(key manifest.Key) (*unstructured.Unstructured, bool) {
 	e, ok := c.store.get(key)
 	if !ok {
 		return nil, false
 	}
-	return e.Unstructured, true
+	return e.object(), true
 }
 
 // GetOwned is Get together with the object's managedFields, whose entries carry
@@ -31,32 +33,66 @@ func (c *Cluster) GetOwned(key manifest.Key) (*unstructured.Unstructured, []meta
 	if !ok {
 		return nil, nil, false
 	}
-	return e.Unstructured, e.managedFields(), true
+	return e.object(), e.managedFields(), true
 }
 
-// List returns the objects of a watched kind, ordered by namespace and name. They
-// are shared and must not be changed.
+// Head is what can be said of a watched object without decoding it.
+type Head struct {
+	Key manifest.Key
+	UID types.UID
+	// Version is the resourceVersion.
+	Version    string
+	TrackingID string
+	// Owned is true when another object owns it.
+	Owned bool
+}
+
+// Head returns the head of a watched object.
+func (c *Cluster) Head(key manifest.Key) (Head, bool) {
+	e, ok := c.store.get(key)
+	if !ok {
+		return Head{}, false
+	}
+	return e.head(), true
+}
+
+// TrackedHeads is Tracked without decoding the objects.
+func (c *Cluster) TrackedHeads(app string) []Head {
+	entries := c.store.ofApp(app)
+	heads := make([]Head, 0, len(entries))
+	for _, e := range entries {
+		if len(e.owners()) == 0 && e.selfTracked() {
+			heads = append(heads, e.head())
+		}
+	}
+	return heads
+}
+
+// List returns the objects of a watched kind, ordered by namespace and name.
 func (c *Cluster) List(gk schema.GroupKind) []*unstructured.Unstructured {
-	return objects(c.store.pick(func() map[manifest.Key]struct{} { return c.store.keysOf(gk) }))
+	return objects(c.store.ofKind(gk))
+}
+
+// Each is List one by one, so that a large kind is never decoded as a whole; it
+// ends when fn returns false.
+func (c *Cluster) Each(gk schema.GroupKind, fn func(*unstructured.Unstructured) bool) {
+	for _, e := range c.store.ofKind(gk) {
+		if !fn(e.object()) {
+			return
+		}
+	}
 }
 
 // Tracked returns the watched objects whose tracking id names the application and
-// the object itself, and which no other object owns, ordered by key. They are
-// shared and must not be changed.
+// the object itself, and which no other object owns, ordered by key.
 func (c *Cluster) Tracked(app string) []*unstructured.Unstructured {
-	var out []*unstructured.Unstructured
-	for _, e := range c.store.pick(func() map[manifest.Key]struct{} { return c.store.apps[app] }) {
-		if len(e.owners) == 0 && inventory.SelfTracked(app, e.tracking, e.key) {
-			out = append(out, e.Unstructured)
-		}
-	}
-	return out
+	entries := slices.DeleteFunc(c.store.ofApp(app), func(e *entry) bool { return len(e.owners()) > 0 || !e.selfTracked() })
+	return objects(entries)
 }
 
 // Children returns the watched objects that name uid as an owner, ordered by key.
-// They are shared and must not be changed.
 func (c *Cluster) Children(uid types.UID) []*unstructured.Unstructured {
-	return objects(c.store.pick(func() map[manifest.Key]struct{} { return c.store.children[uid] }))
+	return objects(c.store.ofOwner(uid))
 }
 
 // Subscribe has fn called for every change of a watched object, in the order of
@@ -65,10 +101,14 @@ func (c *Cluster) Children(uid types.UID) []*unstructured.Unstructured {
 // cancel.
 func (c *Cluster) Subscribe(fn func(Change)) (cancel func()) { return c.store.subscribe(fn) }
 
+func (e *entry) head() Head {
+	return Head{Key: e.key(), UID: e.uid(), Version: e.rv().String(), TrackingID: e.tracking(), Owned: len(e.owners()) > 0}
+}
+
 func objects(entries []*entry) []*unstructured.Unstructured {
 	out := make([]*unstructured.Unstructured, len(entries))
 	for i, e := range entries {
-		out[i] = e.Unstructured
+		out[i] = e.object()
 	}
 	return out
 }

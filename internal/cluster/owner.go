@@ -26,7 +26,7 @@ import (
 func (c *Cluster) takeOver(ctx context.Context, res Resource, key manifest.Key, manager string) error {
 	if c.synced(res) {
 		e, ok := c.store.get(key)
-		if !ok || !slices.ContainsFunc(e.managedFields(), diff.SupersededOn(e.Unstructured, manager)) {
+		if !ok || !slices.ContainsFunc(e.managedFields(), diff.SupersededOn(e.object(), manager)) {
 			return nil
 		}
 	}

@@ -7,7 +7,9 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"unique"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -47,37 +49,43 @@ type store struct {
 	subs  map[int]func(Change)
 	next  int
 
-	mu       sync.RWMutex
-	objects  map[manifest.Key]*entry
-	kinds    map[schema.GroupKind]*kind
-	children map[types.UID]map[manifest.Key]struct{}
-	apps     map[string]map[manifest.Key]struct{}
+	mu    sync.RWMutex
+	kinds map[schema.GroupKind]*kind
+	// children holds what an owner's identity owns, apps what an application's
+	// mark is on.
+	children map[identity][]*entry
+	apps     map[unique.Handle[string]][]*entry
 	// gone holds the UIDs of objects that we deleted and whose deletion the watch
 	// has not reported yet: whatever it says of them is outdated.
-	gone map[types.UID]manifest.Key
+	gone map[identity]manifest.Key
 	// written holds versions that our writes returned and the watch has not
 	// reached yet: a list older than that does not remove the object.
-	written map[manifest.Key]string
+	written map[manifest.Key]resourceVersion
 }
 
 // kind is what the store holds of one watched kind.
 type kind struct {
-	keys map[manifest.Key]struct{}
+	objects map[spot]*entry
 	// seen is the version that the watch has reached. Its events come in the order
 	// of their versions, so the answer to a write of an earlier one is old news:
 	// the object may be gone again.
-	seen string
+	seen resourceVersion
+}
+
+// spot is where an object of a kind is.
+type spot struct {
+	namespace unique.Handle[string]
+	name      string
 }
 
 func newStore() *store {
 	return &store{
 		subs:     map[int]func(Change){},
-		objects:  map[manifest.Key]*entry{},
 		kinds:    map[schema.GroupKind]*kind{},
-		children: map[types.UID]map[manifest.Key]struct{}{},
-		apps:     map[string]map[manifest.Key]struct{}{},
-		gone:     map[types.UID]manifest.Key{},
-		written:  map[manifest.Key]string{},
+		children: map[identity][]*entry{},
+		apps:     map[unique.Handle[string]][]*entry{},
+		gone:     map[identity]manifest.Key{},
+		written:  map[manifest.Key]resourceVersion{},
 	}
 }
 
@@ -88,7 +96,7 @@ func (s *store) change(fn func(report func(ChangeType, *entry))) {
 	var changes []Change
 	s.mu.Lock()
 	fn(func(t ChangeType, e *entry) {
-		changes = append(changes, Change{Type: t, Key: e.key, UID: e.uid, Owners: e.owners, TrackingID: e.tracking})
+		changes = append(changes, Change{Type: t, Key: e.key(), UID: e.uid(), Owners: e.owners(), TrackingID: e.tracking()})
 	})
 	s.mu.Unlock()
 	for _, c := range changes {
@@ -116,17 +124,25 @@ func (s *store) hold(gk schema.GroupKind) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.kinds[gk] == nil {
-		s.kinds[gk] = &kind{keys: map[manifest.Key]struct{}{}}
+		s.kinds[gk] = &kind{objects: map[spot]*entry{}}
 	}
+}
+
+// holds reports whether objects of a kind are kept.
+func (s *store) holds(gk schema.GroupKind) bool {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.kinds[gk] != nil
 }
 
 // drop forgets a kind that is not watched any more.
 func (s *store) drop(gk schema.GroupKind) {
 	s.change(func(report func(ChangeType, *entry)) {
-		for _, key := range sorted(s.keysOf(gk)) {
-			e := s.objects[key]
-			s.remove(e)
-			report(Deleted, e)
+		if k := s.kinds[gk]; k != nil {
+			for _, e := range inOrder(slices.Collect(maps.Values(k.objects))) {
+				s.remove(e)
+				report(Deleted, e)
+			}
 		}
 		delete(s.kinds, gk)
 		s.forget(gk)
@@ -135,47 +151,66 @@ func (s *store) drop(gk schema.GroupKind) {
 
 // forget drops what we remember of our own writes of a kind.
 func (s *store) forget(gk schema.GroupKind) {
-	maps.DeleteFunc(s.gone, func(_ types.UID, k manifest.Key) bool { return k.GroupKind() == gk })
-	maps.DeleteFunc(s.written, func(k manifest.Key, _ string) bool { return k.GroupKind() == gk })
+	maps.DeleteFunc(s.gone, func(_ identity, k manifest.Key) bool { return k.GroupKind() == gk })
+	maps.DeleteFunc(s.written, func(k manifest.Key, _ resourceVersion) bool { return k.GroupKind() == gk })
+}
+
+// knows reports whether a state is there already, or a newer one: then there is
+// no need to make an entry of it.
+func (s *store) knows(u *unstructured.Unstructured) bool {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	e := s.at(manifest.KeyOf(u))
+	return e != nil && e.uid() == u.GetUID() && !parseVersion(u.GetResourceVersion()).newer(e.rv())
+}
+
+// reaches notes that the watch has reported a state that is known.
+func (s *store) reaches(u *unstructured.Unstructured) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.reached(manifest.KeyOf(u), parseVersion(u.GetResourceVersion()))
 }
 
 // saw takes a state that the watch reported.
 func (s *store) saw(e *entry) {
 	s.change(func(report func(ChangeType, *entry)) {
-		s.reached(e)
+		s.reached(e.key(), e.rv())
 		s.see(e, report)
 	})
 }
 
-func (s *store) reached(e *entry) {
-	if k := s.kinds[e.key.GroupKind()]; k != nil {
-		k.seen = e.rv
+func (s *store) reached(key manifest.Key, version resourceVersion) {
+	if k := s.kinds[key.GroupKind()]; k != nil {
+		k.seen = version
+	}
+	if v, ok := s.written[key]; ok && !v.newer(version) {
+		delete(s.written, key)
 	}
 }
 
 func (s *store) see(e *entry, report func(ChangeType, *entry)) {
-	if s.kinds[e.key.GroupKind()] == nil {
+	if s.kinds[e.groupKind()] == nil {
 		return
 	}
-	if _, gone := s.gone[e.uid]; gone {
+	if _, gone := s.gone[e.id]; gone {
 		return
 	}
-	if v, ok := s.written[e.key]; ok && !newer(v, e.rv) {
-		delete(s.written, e.key)
+	if v, ok := s.written[e.key()]; ok && !v.newer(e.rv()) {
+		delete(s.written, e.key())
 	}
 	s.put(e, report)
 }
 
 // put stores a state unless a newer or the same one is there.
 func (s *store) put(e *entry, report func(ChangeType, *entry)) bool {
-	old := s.objects[e.key]
+	old := s.at(e.key())
 	switch {
 	case old == nil:
 		s.add(e)
 		report(Added, e)
-	case !newer(e.rv, old.rv):
+	case !e.rv().newer(old.rv()):
 		return false
-	case old.uid != e.uid:
+	case old.id != e.id:
 		// Deleted and made again between two states that we saw.
 		s.remove(old)
 		report(Deleted, old)
@@ -190,50 +225,64 @@ func (s *store) put(e *entry, report func(ChangeType, *entry)) bool {
 }
 
 // sawDeleted takes the last state of an object whose deletion the watch reported.
-func (s *store) sawDeleted(e *entry) {
+func (s *store) sawDeleted(key manifest.Key, uid types.UID, version resourceVersion) {
 	s.change(func(report func(ChangeType, *entry)) {
-		s.reached(e)
-		delete(s.gone, e.uid)
-		old := s.objects[e.key]
-		if old == nil || old.uid != e.uid {
+		if k := s.kinds[key.GroupKind()]; k != nil {
+			k.seen = version
+		}
+		id, _ := identify(uid)
+		delete(s.gone, id)
+		old := s.at(key)
+		if old == nil || old.id != id {
 			return
 		}
-		delete(s.written, e.key)
+		delete(s.written, key)
 		s.remove(old)
 		report(Deleted, old)
 	})
 }
 
+// atOnce bounds how many changes of a list are made and told together.
+const atOnce = 500
+
 // sawAll takes a complete list of a kind as of a version.
-func (s *store) sawAll(gk schema.GroupKind, list []*entry, version string) {
+func (s *store) sawAll(gk schema.GroupKind, list []*entry, version resourceVersion) {
+	listed := make(map[spot]identity, len(list))
+	live := make(map[identity]struct{}, len(list))
+	for _, e := range list {
+		listed[e.at()] = e.id
+		live[e.id] = struct{}{}
+	}
+	for part := range slices.Chunk(list, atOnce) {
+		s.change(func(report func(ChangeType, *entry)) {
+			for _, e := range part {
+				s.see(e, report)
+			}
+		})
+	}
 	s.change(func(report func(ChangeType, *entry)) {
 		k := s.kinds[gk]
 		if k == nil {
 			return
 		}
 		k.seen = version
-		listed := make(map[manifest.Key]types.UID, len(list))
-		live := make(map[types.UID]struct{}, len(list))
-		for _, e := range list {
-			listed[e.key] = e.uid
-			live[e.uid] = struct{}{}
-			s.see(e, report)
+		var missing []*entry
+		for at, e := range k.objects {
+			if id, ok := listed[at]; !ok || id != e.id {
+				missing = append(missing, e)
+			}
 		}
-		for _, key := range sorted(k.keys) {
-			e := s.objects[key]
-			if uid, ok := listed[key]; ok && uid == e.uid {
+		for _, e := range inOrder(missing) {
+			if v, ok := s.written[e.key()]; ok && v.newer(version) {
 				continue
 			}
-			if v, ok := s.written[key]; ok && newer(v, version) {
-				continue
-			}
-			delete(s.written, key)
+			delete(s.written, e.key())
 			s.remove(e)
 			report(Deleted, e)
 		}
 		// A deletion that the list already reflects will not be reported.
-		maps.DeleteFunc(s.gone, func(uid types.UID, key manifest.Key) bool {
-			_, there := live[uid]
+		maps.DeleteFunc(s.gone, func(id identity, key manifest.Key) bool {
+			_, there := live[id]
 			return key.GroupKind() == gk && !there
 		})
 	})
@@ -242,11 +291,11 @@ func (s *store) sawAll(gk schema.GroupKind, list []*entry, version string) {
 // wrote takes the state that one of our writes returned.
 func (s *store) wrote(e *entry) {
 	s.change(func(report func(ChangeType, *entry)) {
-		if k := s.kinds[e.key.GroupKind()]; k == nil || !newer(e.rv, k.seen) {
+		if k := s.kinds[e.groupKind()]; k == nil || !e.rv().newer(k.seen) {
 			return
 		}
 		if s.put(e, report) {
-			s.written[e.key] = e.rv
+			s.written[e.key()] = e.rv()
 		}
 	})
 }
@@ -255,87 +304,97 @@ func (s *store) wrote(e *entry) {
 // empty UID stands for the object that is cached.
 func (s *store) removed(key manifest.Key, uid types.UID) {
 	s.change(func(report func(ChangeType, *entry)) {
-		if s.kinds[key.GroupKind()] == nil {
+		old := s.at(key)
+		if old == nil || uid != "" && old.uid() != uid {
 			return
 		}
-		old := s.objects[key]
-		if uid == "" && old != nil {
-			uid = old.uid
-		}
-		if uid == "" || old != nil && old.uid != uid {
-			return
-		}
-		if old != nil {
-			s.gone[uid] = key
-			delete(s.written, key)
-			s.remove(old)
-			report(Deleted, old)
-		}
+		s.gone[old.id] = key
+		delete(s.written, key)
+		s.remove(old)
+		report(Deleted, old)
 	})
 }
 
-func (s *store) add(e *entry) {
-	s.objects[e.key] = e
-	s.kinds[e.key.GroupKind()].keys[e.key] = struct{}{}
-	for _, owner := range e.owners {
-		link(s.children, owner, e.key)
+// at returns what is cached of an object.
+func (s *store) at(key manifest.Key) *entry {
+	if k := s.kinds[key.GroupKind()]; k != nil {
+		return k.objects[spot{unique.Make(key.Namespace), key.Name}]
 	}
-	if e.app != "" {
-		link(s.apps, e.app, e.key)
+	return nil
+}
+
+func (s *store) add(e *entry) {
+	s.kinds[e.groupKind()].objects[e.at()] = e
+	for _, owner := range e.owners() {
+		id, _ := identify(owner)
+		s.children[id] = append(s.children[id], e)
+	}
+	if e.app != (unique.Handle[string]{}) {
+		s.apps[e.app] = append(s.apps[e.app], e)
 	}
 }
 
 func (s *store) remove(e *entry) {
-	delete(s.objects, e.key)
-	delete(s.kinds[e.key.GroupKind()].keys, e.key)
-	for _, owner := range e.owners {
-		unlink(s.children, owner, e.key)
+	delete(s.kinds[e.groupKind()].objects, e.at())
+	for _, owner := range e.owners() {
+		id, _ := identify(owner)
+		unlink(s.children, id, e)
 	}
-	if e.app != "" {
-		unlink(s.apps, e.app, e.key)
+	if e.app != (unique.Handle[string]{}) {
+		unlink(s.apps, e.app, e)
 	}
 }
 
-func link[K comparable](index map[K]map[manifest.Key]struct{}, by K, key manifest.Key) {
-	if index[by] == nil {
-		index[by] = map[manifest.Key]struct{}{}
+func unlink[K comparable](index map[K][]*entry, by K, e *entry) {
+	list := index[by]
+	i := slices.Index(list, e)
+	if i < 0 {
+		return
 	}
-	index[by][key] = struct{}{}
-}
-
-func unlink[K comparable](index map[K]map[manifest.Key]struct{}, by K, key manifest.Key) {
-	if delete(index[by], key); len(index[by]) == 0 {
+	if len(list) == 1 {
 		delete(index, by)
+		return
 	}
-}
-
-// keysOf returns the keys of a kind, none if it is not watched.
-func (s *store) keysOf(gk schema.GroupKind) map[manifest.Key]struct{} {
-	if k := s.kinds[gk]; k != nil {
-		return k.keys
-	}
-	return nil
+	// The order of an index does not count, and nobody else holds its list.
+	last := len(list) - 1
+	list[i], list[last] = list[last], nil
+	index[by] = list[:last]
 }
 
 func (s *store) get(key manifest.Key) (*entry, bool) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	e, ok := s.objects[key]
-	return e, ok
+	e := s.at(key)
+	return e, e != nil
 }
 
-// pick returns the entries of an index, ordered by key.
-func (s *store) pick(keys func() map[manifest.Key]struct{}) []*entry {
+// ofKind returns the entries of a kind, ordered by key; none if it is not watched.
+func (s *store) ofKind(gk schema.GroupKind) []*entry {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	order := sorted(keys())
-	entries := make([]*entry, len(order))
-	for i, k := range order {
-		entries[i] = s.objects[k]
+	if k := s.kinds[gk]; k != nil {
+		return inOrder(slices.Collect(maps.Values(k.objects)))
 	}
-	return entries
+	return nil
 }
 
-func sorted(keys map[manifest.Key]struct{}) []manifest.Key {
-	return slices.SortedFunc(maps.Keys(keys), manifest.Key.Compare)
+// ofApp returns the entries whose tracking id names an application, ordered by
+// key.
+func (s *store) ofApp(app string) []*entry {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return inOrder(slices.Clone(s.apps[unique.Make(app)]))
+}
+
+// ofOwner returns the entries that name an owner, ordered by key.
+func (s *store) ofOwner(uid types.UID) []*entry {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	id, _ := identify(uid)
+	return inOrder(slices.Clone(s.children[id]))
+}
+
+func inOrder(entries []*entry) []*entry {
+	slices.SortFunc(entries, func(a, b *entry) int { return a.key().Compare(b.key()) })
+	return entries
 }

@@ -6,6 +6,7 @@ package cluster
 import (
 	"fmt"
 	"strconv"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -17,6 +18,26 @@ import (
 	"github.com/wavetrain/wavetrain/internal/manifest"
 )
 
+// sharedCodec is what all tests of this package pack with.
+//
+//nolint:gochecknoglobals // preparing one takes as long as a test
+var sharedCodec = sync.OnceValue(func() *Codec {
+	c, err := NewCodec()
+	if err != nil {
+		panic(err)
+	}
+	return c
+})
+
+// entryOf packs an object.
+func entryOf(u *unstructured.Unstructured) *entry {
+	e, err := sharedCodec().newEntry(u)
+	if err != nil {
+		panic(err)
+	}
+	return e
+}
+
 // state is one version of the only object these tests need.
 func state(uid string, version int) *entry {
 	u := &unstructured.Unstructured{}
@@ -26,7 +47,7 @@ func state(uid string, version int) *entry {
 	u.SetName("c")
 	u.SetUID(types.UID(uid))
 	u.SetResourceVersion(strconv.Itoa(version))
-	return newEntry(u)
+	return entryOf(u)
 }
 
 func TestStore(t *testing.T) {
@@ -59,25 +80,29 @@ func TestStore(t *testing.T) {
 			do: func(s *store) {
 				s.saw(state("a", 1))
 				s.saw(state("a", 2))
-				s.sawDeleted(state("a", 3))
+				s.sawDeleted(key, "a", parseVersion("3"))
 				s.wrote(state("a", 2))
 			},
 			changes: []string{"added a", "modified a", "deleted a"},
 		},
 		"OlderList": {
 			reason:  "a list made before our creation does not remove it",
-			do:      func(s *store) { s.wrote(state("a", 5)); s.sawAll(configMaps(), nil, "4") },
+			do:      func(s *store) { s.wrote(state("a", 5)); s.sawAll(configMaps(), nil, parseVersion("4")) },
 			want:    "a/5",
 			changes: []string{"added a"},
 		},
 		"NewerList": {
 			reason:  "a list made after our creation does",
-			do:      func(s *store) { s.wrote(state("a", 5)); s.sawAll(configMaps(), nil, "6") },
+			do:      func(s *store) { s.wrote(state("a", 5)); s.sawAll(configMaps(), nil, parseVersion("6")) },
 			changes: []string{"added a", "deleted a"},
 		},
 		"ListAfterEvent": {
-			reason:  "once the watch has caught up with a write, lists decide",
-			do:      func(s *store) { s.wrote(state("a", 5)); s.saw(state("a", 5)); s.sawAll(configMaps(), nil, "6") },
+			reason: "once the watch has caught up with a write, lists decide",
+			do: func(s *store) {
+				s.wrote(state("a", 5))
+				s.saw(state("a", 5))
+				s.sawAll(configMaps(), nil, parseVersion("6"))
+			},
 			changes: []string{"added a", "deleted a"},
 		},
 		"EventAfterOurDeletion": {
@@ -86,7 +111,7 @@ func TestStore(t *testing.T) {
 				s.saw(state("a", 1))
 				s.removed(key, "a")
 				s.saw(state("a", 2))
-				s.sawDeleted(state("a", 3))
+				s.sawDeleted(key, "a", parseVersion("3"))
 			},
 			changes: []string{"added a", "deleted a"},
 		},
@@ -97,7 +122,7 @@ func TestStore(t *testing.T) {
 				s.removed(key, "a")
 				s.wrote(state("b", 4))
 				s.saw(state("a", 2))
-				s.sawDeleted(state("a", 3))
+				s.sawDeleted(key, "a", parseVersion("3"))
 			},
 			want:    "b/4",
 			changes: []string{"added a", "deleted a", "added b"},
@@ -147,7 +172,7 @@ func shown(s *store, key manifest.Key) string {
 	if !ok {
 		return ""
 	}
-	return string(e.uid) + "/" + e.rv
+	return string(e.uid()) + "/" + e.rv().String()
 }
 
 // world is a server for one object whose watch and whose answers to our writes
@@ -179,8 +204,8 @@ func (w *world) write() event {
 }
 
 func (w *world) remove() event {
-	gone := event{state(string(w.now.uid), w.version), true}
-	w.deletedAt[w.now.uid] = w.version
+	gone := event{state(string(w.now.uid()), w.version), true}
+	w.deletedAt[w.now.uid()] = w.version
 	w.now = nil
 	w.events = append(w.events, gone)
 	return gone
@@ -190,7 +215,7 @@ func (w *world) deliver() {
 	next := w.events[0]
 	w.events = w.events[1:]
 	if next.deleted {
-		w.s.sawDeleted(next.e)
+		w.s.sawDeleted(next.e.key(), next.e.uid(), next.e.rv())
 	} else {
 		w.s.saw(next.e)
 	}
@@ -202,19 +227,19 @@ func (w *world) answer() {
 	next := w.answers[0]
 	w.answers = w.answers[1:]
 	if next.deleted {
-		w.s.removed(next.e.key, next.e.uid)
+		w.s.removed(next.e.key(), next.e.uid())
 	} else {
 		w.s.wrote(next.e)
 	}
-	read, ok := w.s.get(next.e.key)
-	_, gone := w.deletedAt[next.e.uid]
+	read, ok := w.s.get(next.e.key())
+	_, gone := w.deletedAt[next.e.uid()]
 	switch {
-	case ok && next.deleted && read.uid == next.e.uid:
-		w.Fatalf("deleted %s and still read it", next.e.uid)
-	case ok && !next.deleted && newer(next.e.rv, read.rv):
-		w.Fatalf("wrote %s/%s and read %s/%s", next.e.uid, next.e.rv, read.uid, read.rv)
+	case ok && next.deleted && read.uid() == next.e.uid():
+		w.Fatalf("deleted %s and still read it", next.e.uid())
+	case ok && !next.deleted && next.e.rv().newer(read.rv()):
+		w.Fatalf("wrote %s/%s and read %s/%s", next.e.uid(), next.e.rv(), read.uid(), read.rv())
 	case !ok && !next.deleted && !gone:
-		w.Fatalf("wrote %s/%s and read nothing", next.e.uid, next.e.rv)
+		w.Fatalf("wrote %s/%s and read nothing", next.e.uid(), next.e.rv())
 	}
 }
 
@@ -225,7 +250,7 @@ func (w *world) relist() {
 	if w.now != nil {
 		list = []*entry{w.now}
 	}
-	w.s.sawAll(configMaps(), list, strconv.Itoa(w.version))
+	w.s.sawAll(configMaps(), list, parseVersion(strconv.Itoa(w.version)))
 }
 
 // TestStoreNeverGoesBack demands that, whatever lags behind, what we wrote is what
@@ -263,7 +288,7 @@ func TestStoreNeverGoesBack(t *testing.T) {
 		}
 		want := ""
 		if w.now != nil {
-			want = string(w.now.uid) + "/" + w.now.rv
+			want = string(w.now.uid()) + "/" + w.now.rv().String()
 		}
 		if got := shown(w.s, key); got != want {
 			t.Errorf("the server has %q, the cache %q", want, got)
@@ -271,8 +296,8 @@ func TestStoreNeverGoesBack(t *testing.T) {
 		if len(w.s.gone)+len(w.s.written) > 0 {
 			t.Errorf("remembered for ever: %v %v", w.s.gone, w.s.written)
 		}
-		if w.now == nil && len(w.s.objects) > 0 {
-			t.Errorf("left over: %v", w.s.objects)
+		if left := w.s.ofKind(configMaps()); w.now == nil && len(left) > 0 {
+			t.Errorf("left over: %v", left)
 		}
 	})
 }
@@ -296,13 +321,13 @@ func TestSubscribersMayRead(t *testing.T) {
 
 func TestEntryKeepsManagedFields(t *testing.T) {
 	entryAt := func(time string) *entry {
-		return newEntry(read(t, `{apiVersion: v1, kind: ConfigMap, metadata: {name: c, managedFields: [{manager: m, operation: Apply, apiVersion: v1, time: "`+time+`", fieldsType: FieldsV1, fieldsV1: {"f:data": {}}}]}}`))
+		return entryOf(read(t, `{apiVersion: v1, kind: ConfigMap, metadata: {name: c, managedFields: [{manager: m, operation: Apply, apiVersion: v1, time: "`+time+`", fieldsType: FieldsV1, fieldsV1: {"f:data": {}}}]}}`))
 	}
 	a, b := entryAt("2026-01-01T00:00:00Z"), entryAt("2026-02-01T00:00:00Z")
 	if a.managed != b.managed {
 		t.Error("entries that differ in time alone must share their managed fields")
 	}
-	if a.GetManagedFields() != nil {
+	if a.object().GetManagedFields() != nil {
 		t.Error("the cached object must not carry them")
 	}
 	want := []metav1.ManagedFieldsEntry{{Manager: "m", Operation: "Apply", APIVersion: "v1", FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(`{"f:data":{}}`)}}
@@ -324,8 +349,8 @@ func TestNewer(t *testing.T) {
 		"Huge":       {"18446744073709551617", "18446744073709551616", true},
 	}
 	for name, tc := range cases {
-		if got := newer(tc.a, tc.b); got != tc.want {
-			t.Errorf("%s: newer(%q, %q) = %v", name, tc.a, tc.b, got)
+		if got := parseVersion(tc.a).newer(parseVersion(tc.b)); got != tc.want {
+			t.Errorf("%s: %q newer than %q = %v", name, tc.a, tc.b, got)
 		}
 	}
 }

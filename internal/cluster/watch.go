@@ -18,9 +18,12 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
+
+	"github.com/wavetrain/wavetrain/internal/manifest"
 )
 
 const (
@@ -176,7 +179,7 @@ func (w *kindWatch) run(ctx context.Context) {
 	client := w.c.dynamic.Resource(w.res.GVR)
 	lw := &cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
-			return client.List(ctx, o)
+			return w.list(ctx, client, o)
 		},
 		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
 			return w.c.openWatch(ctx, func() (watch.Interface, error) { return client.Watch(ctx, o) }, w.note)
@@ -309,49 +312,94 @@ var _ cache.TransformingStore = feed{}
 // Transformer makes entries of objects before the reflector collects them, so
 // that a list is never held in full.
 func (f feed) Transformer() cache.TransformFunc {
-	return func(obj any) (any, error) {
-		e, err := asEntry(obj)
-		return e, err
-	}
+	return func(obj any) (any, error) { return f.entry(obj) }
 }
 
-func (f feed) Add(obj any) error    { return f.take(obj, f.w.c.store.saw) }
-func (f feed) Update(obj any) error { return f.take(obj, f.w.c.store.saw) }
-func (f feed) Delete(obj any) error { return f.take(obj, f.w.c.store.sawDeleted) }
+func (f feed) Add(obj any) error    { return f.saw(obj) }
+func (f feed) Update(obj any) error { return f.saw(obj) }
 func (f feed) Resync() error        { return nil }
 
-func (f feed) take(obj any, into func(*entry)) error {
-	e, err := asEntry(obj)
+func (f feed) saw(obj any) error {
+	if u, ok := obj.(*unstructured.Unstructured); ok && f.w.c.store.knows(u) {
+		// Our own write: its answer was faster.
+		f.w.c.store.reaches(u)
+		return nil
+	}
+	e, err := f.entry(obj)
 	if err != nil {
 		return err
 	}
-	into(e)
+	f.w.c.store.saw(e)
+	return nil
+}
+
+// Delete takes the last state of an object that is gone.
+func (f feed) Delete(obj any) error {
+	u, ok := obj.(*unstructured.Unstructured)
+	if !ok {
+		return unexpected(obj)
+	}
+	f.w.c.store.sawDeleted(manifest.KeyOf(u), u.GetUID(), parseVersion(u.GetResourceVersion()))
 	return nil
 }
 
 func (f feed) Replace(list []any, version string) error {
 	entries := make([]*entry, len(list))
 	for i, obj := range list {
-		e, err := asEntry(obj)
+		e, err := f.entry(obj)
 		if err != nil {
 			return err
 		}
 		entries[i] = e
 	}
-	f.w.c.store.sawAll(f.w.kind, entries, version)
+	f.w.c.store.sawAll(f.w.kind, entries, parseVersion(version))
 	f.w.update(func() { f.w.synced, f.w.err = true, nil })
 	return nil
 }
 
-func asEntry(obj any) (*entry, error) {
+func (f feed) entry(obj any) (*entry, error) {
 	switch x := obj.(type) {
 	case *entry:
 		return x, nil
 	case *unstructured.Unstructured:
-		return newEntry(x), nil
+		return f.w.c.codec.newEntry(x)
 	default:
-		return nil, fmt.Errorf("unexpected object of type %T in a watch", obj)
+		return nil, unexpected(obj)
 	}
+}
+
+func unexpected(obj any) error { return fmt.Errorf("unexpected object of type %T in a watch", obj) }
+
+// page is a part of a list, packed.
+type page struct {
+	metav1.TypeMeta
+	metav1.ListMeta
+
+	Items []*entry
+}
+
+// DeepCopyObject implements runtime.Object; a page is read once.
+func (p *page) DeepCopyObject() runtime.Object { return p }
+
+// list reads a page for servers that do not stream lists. Unless a version is
+// asked for it is read page by page: only then does the server heed the limit.
+func (w *kindWatch) list(ctx context.Context, client dynamic.ResourceInterface, o metav1.ListOptions) (runtime.Object, error) {
+	if o.ResourceVersion == "0" {
+		o.ResourceVersion = ""
+	}
+	list, err := client.List(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	p := &page{Items: make([]*entry, len(list.Items))}
+	p.ResourceVersion, p.Continue, p.RemainingItemCount = list.GetResourceVersion(), list.GetContinue(), list.GetRemainingItemCount()
+	for i := range list.Items {
+		if p.Items[i], err = w.c.codec.newEntry(&list.Items[i]); err != nil {
+			return nil, err
+		}
+		list.Items[i] = unstructured.Unstructured{}
+	}
+	return p, nil
 }
 
 // pause is a growing wait between attempts.

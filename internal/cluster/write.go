@@ -285,16 +285,20 @@ func (c *Cluster) wrote(ctx context.Context, out *unstructured.Unstructured) {
 		}
 		out = same
 	}
-	e := entryOf(out)
-	if e.GetDeletionTimestamp() != nil && len(e.GetFinalizers()) == 0 && ptr.Deref(e.GetDeletionGracePeriodSeconds(), 0) == 0 && e.key.Kind != "Namespace" {
-		c.store.removed(e.key, e.uid)
+	if nameOf, ok := definer(key.GroupKind()); ok {
+		// A kind may come or change: who asks for it waits for discovery.
+		group, _ := nameOf(key.Name)
+		c.catalog.stir(group)
+	}
+	if out.GetDeletionTimestamp() != nil && len(out.GetFinalizers()) == 0 && ptr.Deref(out.GetDeletionGracePeriodSeconds(), 0) == 0 && key.Kind != "Namespace" {
+		c.store.removed(key, out.GetUID())
 		return
 	}
-	c.store.wrote(e)
-	if nameOf, ok := definer(e.key.GroupKind()); ok {
-		// A kind may come or change: who asks for it waits for discovery.
-		group, _ := nameOf(e.key.Name)
-		c.catalog.stir(group)
+	if !c.store.holds(key.GroupKind()) || c.store.knows(out) {
+		return
+	}
+	if e, err := c.codec.newEntry(out); err == nil {
+		c.store.wrote(e)
 	}
 }
 
