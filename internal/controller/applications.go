@@ -79,7 +79,7 @@ func (a *applications) setUp(mgr manager.Manager) error {
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("application").
 		For(&v1alpha1.Application{}, builder.WithPredicates(a.caredFor.inNamespace(), predicate.Funcs{UpdateFunc: asksForWork})).
-		Watches(&v1alpha1.AppProject{}, handler.EnqueueRequestsFromMapFunc(a.ofProject), builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+		Watches(&v1alpha1.AppProject{}, handler.EnqueueRequestsFromMapFunc(a.ofProject), builder.WithPredicates(changesProject())).
 		Watches(&corev1.ConfigMap{}, handler.EnqueueRequestsFromMapFunc(a.ofSettings), builder.WithPredicates(changesSettings())).
 		WatchesRawSource(ctrlsource.Channel(a.wakeups.out, &handler.EnqueueRequestForObject{})).
 		WithLogConstructor(func(*reconcile.Request) logr.Logger { return a.opts.Log }).

@@ -38,6 +38,10 @@ func (s *session) loadProject(ctx context.Context) error {
 		}
 		return fmt.Errorf("get project %s: %w", name, err)
 	}
+	p, err := s.withGlobals(ctx, p)
+	if err != nil {
+		return err
+	}
 	permits := project.New(p)
 	if refusal := permits.CheckNamespace(s.app.Name, s.app.Namespace, s.opts.Namespace); refusal != "" {
 		return errors.New(refusal)
@@ -139,7 +143,7 @@ func (s *session) projectVersion() string {
 	if s.project == nil {
 		return ""
 	}
-	return fmt.Sprintf("%s generation %d", s.project.UID, s.project.Generation)
+	return project.Digest(s.project)
 }
 
 // permitted is the destination as far as the project lets the Application see it.
@@ -194,8 +198,9 @@ func (a *applications) ofProject(ctx context.Context, p client.Object) []reconci
 		return nil
 	}
 	var requests []reconcile.Request
+	global := a.isGlobal(p.GetName())
 	for i := range list {
-		if app := &list[i]; app.Spec.ProjectName() == p.GetName() {
+		if app := &list[i]; global || app.Spec.ProjectName() == p.GetName() {
 			requests = append(requests, reconcile.Request{NamespacedName: nameOf(app)})
 		}
 	}

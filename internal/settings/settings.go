@@ -18,6 +18,13 @@ type Settings struct {
 	Health []HealthRule
 	// Filter says which kinds are never watched, compared, pruned nor applied.
 	Filter Filter
+	// GlobalProjects are the projects whose lists are added to others, in order.
+	GlobalProjects []GlobalProject
+	// NoGlobalProjects says why GlobalProjects cannot be read as a whole: then no
+	// project is sure of its limits.
+	NoGlobalProjects string
+	// Impersonation says as whom syncs write.
+	Impersonation Impersonation
 	// Problems are what could not be read, ordered by key.
 	Problems []Problem
 }
@@ -37,9 +44,11 @@ func Parse(data map[string]string) *Settings {
 	r := &reader{data: data}
 	customizations := r.customizations()
 	s := &Settings{
-		Health: healthRules(customizations),
-		Filter: r.filter(),
+		Health:        healthRules(customizations),
+		Filter:        r.filter(),
+		Impersonation: r.impersonation(),
 	}
+	s.GlobalProjects, s.NoGlobalProjects = r.globalProjects()
 	slices.SortFunc(r.problems, func(a, b Problem) int {
 		return cmp.Or(cmp.Compare(a.Key, b.Key), cmp.Compare(a.Message, b.Message))
 	})
@@ -53,7 +62,7 @@ func Reads(key string) bool {
 	case keyCombined, keyExclusions, keyInclusions:
 		return true
 	}
-	return slices.ContainsFunc(prefixes(), func(p string) bool { return strings.HasPrefix(key, p) })
+	return slices.Contains(projectKeys(), key) || slices.ContainsFunc(prefixes(), func(p string) bool { return strings.HasPrefix(key, p) })
 }
 
 // Relevant is the part of the data that is read.
