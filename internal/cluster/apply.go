@@ -84,6 +84,7 @@ func (c *Cluster) Apply(ctx context.Context, obj *unstructured.Unstructured, o A
 			return nil, err
 		}
 	}
+	accepted, identified := c.acceptanceOf(res, key, want, false, o)
 	out, err := c.write(ctx, res, key, want, o)
 	if err != nil && o.Force && !o.DryRun && IsImmutable(err) && Recreatable(key) {
 		o.notice("%s has an immutable field that differs: it was deleted and created again", key)
@@ -92,7 +93,9 @@ func (c *Cluster) Apply(ctx context.Context, obj *unstructured.Unstructured, o A
 	if err != nil {
 		return nil, err
 	}
-	if !o.DryRun {
+	if o.DryRun {
+		c.remember(accepted, identified)
+	} else {
 		c.wrote(ctx, out)
 	}
 	return out, nil

@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -40,6 +41,10 @@ type catalog struct {
 	asked map[string]time.Time
 	// stirred is when something that defines kinds of the group last changed.
 	stirred map[string]time.Time
+	// editions count those changes. release is the server's version, as far as it is
+	// known.
+	editions map[string]int
+	release  string
 	// failed are groups whose discovery failed, with the error.
 	failed map[string]error
 	// changed is closed and replaced when a group was discovered.
@@ -57,7 +62,7 @@ func newCatalog(client *discovery.DiscoveryClient, clock clock.Clock, server str
 	return &catalog{
 		client: client, clock: clock, server: server,
 		groups: map[string][]version{}, asked: map[string]time.Time{}, stirred: map[string]time.Time{},
-		failed: map[string]error{}, changed: make(chan struct{}),
+		editions: map[string]int{}, failed: map[string]error{}, changed: make(chan struct{}),
 	}
 }
 
@@ -285,8 +290,23 @@ func (c *catalog) stir(group string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.stirred[group] = c.clock.Now()
+	c.editions[group]++
 	// The next one who misses a kind of this group asks at once.
 	delete(c.asked, group)
+}
+
+// learn notes the version of the server.
+func (c *catalog) learn(release string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.release = release
+}
+
+// edition is another one whenever the schemas of a group may have changed.
+func (c *catalog) edition(group string) string {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	return c.release + "/" + strconv.Itoa(c.editions[group])
 }
 
 // stirredSince returns how long ago the kinds of a group last changed, and what

@@ -48,6 +48,8 @@ type Cluster struct {
 	catalog *catalog
 	store   *store
 	codec   *Codec
+	// accepted are writes that the API server is known to accept.
+	accepted *acceptances
 
 	// life bounds what no caller's context does: discovery for Resolve and Scope,
 	// and the watches. It ends with Start or Close.
@@ -117,6 +119,8 @@ func New(cfg *rest.Config, opts Options) (*Cluster, error) {
 			return nil, err
 		}
 	}
+	c.accepted = newAcceptances()
+	c.store.subscribe(c.accepted.changed)
 	return c, nil
 }
 
@@ -188,6 +192,7 @@ func (c *Cluster) Version(ctx context.Context) (kubeVersion string, apiVersions 
 	if err != nil {
 		return "", nil, c.problem("read the version of", subject{}, err)
 	}
+	c.catalog.learn(info.GitVersion)
 	apiVersions = c.catalog.apiVersions()
 	slices.Sort(apiVersions)
 	return info.GitVersion, apiVersions, nil

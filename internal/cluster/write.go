@@ -55,6 +55,7 @@ func (c *Cluster) Create(ctx context.Context, obj *unstructured.Unstructured, o 
 	}
 	body := c.body(obj, res)
 	opts := metav1.CreateOptions{FieldManager: o.manager(), FieldValidation: o.validation(), DryRun: dry(o.DryRun)}
+	accepted, identified := c.acceptanceOf(res, key, body, true, o)
 	out, unsure, err := c.try(ctx, call{op: "create", key: key, once: key.Name == "", do: func(ctx context.Context) (*unstructured.Unstructured, error) {
 		return c.client(res, key.Namespace).Create(ctx, body, opts)
 	}})
@@ -66,7 +67,9 @@ func (c *Cluster) Create(ctx context.Context, obj *unstructured.Unstructured, o 
 	if err != nil {
 		return nil, err
 	}
-	if !o.DryRun {
+	if o.DryRun {
+		c.remember(accepted, identified)
+	} else {
 		c.wrote(ctx, out)
 	}
 	return out, nil

@@ -1,0 +1,208 @@
+// Copyright The Wavetrain Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"maps"
+	"slices"
+	"strconv"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/lru"
+
+	"github.com/wavetrain/wavetrain/internal/manifest"
+)
+
+// maxAcceptances bounds how many writes are known to be accepted.
+const maxAcceptances = 1 << 15
+
+// acceptances remember which writes the API server said it would accept, so that
+// it is not asked again while everything that its answer depends on is the same:
+// the desired object and how it is written, the live object, the namespace, what
+// defines the kind, and the configuration of admission.
+//
+// Refusals are not remembered, and neither is anything about Pods: quotas, rights,
+// accounts and limits change without a trace in these. An acceptance that is out of
+// date costs nothing but that the refusal comes when the object is written.
+type acceptances struct {
+	known *lru.Cache
+
+	mu sync.Mutex
+	// admission is the digest of the configuration of admission, empty when it is
+	// to be made anew; changes count what it was made anew for.
+	admission string
+	changes   int
+	// webhooks are those that must agree to writes, if they were read.
+	webhooks []webhook
+	read     bool
+}
+
+// acceptance is the digest of a write and all that the answer to it depends on.
+type acceptance [sha256.Size]byte
+
+func newAcceptances() *acceptances { return &acceptances{known: lru.New(maxAcceptances)} }
+
+// AdmissionKinds are the kinds that configure admission.
+func AdmissionKinds() []schema.GroupKind {
+	const group = "admissionregistration.k8s.io"
+	return []schema.GroupKind{
+		{Group: group, Kind: "ValidatingWebhookConfiguration"}, {Group: group, Kind: "MutatingWebhookConfiguration"},
+		{Group: group, Kind: "ValidatingAdmissionPolicy"}, {Group: group, Kind: "ValidatingAdmissionPolicyBinding"},
+		{Group: group, Kind: "MutatingAdmissionPolicy"}, {Group: group, Kind: "MutatingAdmissionPolicyBinding"},
+	}
+}
+
+// changed notes that an object has changed.
+func (a *acceptances) changed(c Change) {
+	if slices.Contains(AdmissionKinds(), c.Key.GroupKind()) {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		a.admission, a.webhooks, a.read = "", nil, false
+		a.changes++
+	}
+}
+
+// Try has the API server say whether it would accept a write, without storing
+// anything: one as Apply makes it or, for an object that is made anew, as Create
+// does. It is not asked when it has accepted the same before.
+func (c *Cluster) Try(ctx context.Context, obj *unstructured.Unstructured, anew bool, o ApplyOptions) error {
+	o.DryRun = true
+	res, key, err := c.target(ctx, obj)
+	if err != nil {
+		return err
+	}
+	c.watchAdmission(ctx)
+	if a, ok := c.acceptanceOf(res, key, c.body(obj, res), anew, o); ok {
+		if _, known := c.accepted.known.Get(a); known {
+			return nil
+		}
+	}
+	if anew {
+		_, err = c.Create(ctx, obj, o)
+	} else {
+		_, err = c.Apply(ctx, obj, o)
+	}
+	return err
+}
+
+// watchAdmission has the configuration of admission watched. Where that is not
+// allowed, nothing is remembered.
+func (c *Cluster) watchAdmission(ctx context.Context) {
+	var served []schema.GroupKind
+	for _, gk := range AdmissionKinds() {
+		if _, known := c.Scope(gk); known {
+			served = append(served, gk)
+		}
+	}
+	_ = c.Watch(ctx, served...)
+}
+
+// remember notes that a write was accepted in a dry run, if that can be known again.
+func (c *Cluster) remember(a acceptance, identified bool) {
+	if identified {
+		c.accepted.known.Add(a, nil)
+	}
+}
+
+// acceptanceOf identifies a write and all that the answer to it depends on; ok is
+// false if some of that is not known.
+func (c *Cluster) acceptanceOf(res Resource, key manifest.Key, want *unstructured.Unstructured, anew bool, o ApplyOptions) (a acceptance, ok bool) {
+	if !o.DryRun || key.Name == "" || key.GroupKind() == (schema.GroupKind{Kind: "Pod"}) {
+		return a, false
+	}
+	admission, known := c.admission()
+	live, watched := c.identity(key)
+	if !known || !watched || anew && live != "" {
+		return a, false
+	}
+	around := ""
+	if res.Namespaced {
+		namespace, exists := c.Get(manifest.Key{Kind: "Namespace", Name: key.Namespace})
+		if !exists || namespace.GetDeletionTimestamp() != nil || !c.follows(schema.GroupKind{Kind: "Namespace"}) {
+			return a, false
+		}
+		// Admission asks for the labels of a namespace, and it may have been made anew.
+		around = string(namespace.GetUID()) + labelsOf(namespace)
+	}
+	body, err := json.Marshal(want.Object)
+	if err != nil {
+		return a, false
+	}
+	h := sha256.New()
+	for _, text := range []string{
+		string(body), res.GVR.String(), strconv.FormatBool(anew), string(o.Method), o.manager(), o.validation(), strconv.FormatBool(o.KeepOwners),
+		live, around, c.catalog.edition(res.GVR.Group), admission,
+	} {
+		_, _ = h.Write([]byte(strconv.Itoa(len(text)) + ":" + text))
+	}
+	return acceptance(h.Sum(nil)), true
+}
+
+// identity tells a state of a live object from every other, with the empty text for
+// one that does not exist; watched is false when nobody knows.
+func (c *Cluster) identity(key manifest.Key) (identity string, watched bool) {
+	if !c.follows(key.GroupKind()) {
+		return "", false
+	}
+	live, exists := c.Get(key)
+	if !exists {
+		return "", true
+	}
+	return string(live.GetUID()) + "/" + live.GetResourceVersion(), true
+}
+
+// follows reports whether a kind is watched and up to date.
+func (c *Cluster) follows(gk schema.GroupKind) bool {
+	w := c.watchOf(gk)
+	if w == nil {
+		return false
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.synced && w.err == nil
+}
+
+// admission is the digest of what configures admission; known is false if that
+// cannot be followed.
+func (c *Cluster) admission() (digest string, known bool) {
+	kinds := AdmissionKinds()
+	for _, gk := range kinds {
+		if _, served := c.Scope(gk); served && !c.follows(gk) {
+			return "", false
+		}
+	}
+	c.accepted.mu.Lock()
+	digest, changes := c.accepted.admission, c.accepted.changes
+	c.accepted.mu.Unlock()
+	if digest != "" {
+		return digest, true
+	}
+	h := sha256.New()
+	for _, gk := range kinds {
+		for _, u := range c.List(gk) {
+			_, _ = h.Write([]byte(gk.Kind + "/" + u.GetName() + "/" + string(u.GetUID()) + "/" + strconv.FormatInt(u.GetGeneration(), 10) + "\n"))
+		}
+	}
+	digest = hex.EncodeToString(h.Sum(nil))
+	c.accepted.mu.Lock()
+	defer c.accepted.mu.Unlock()
+	if c.accepted.changes == changes {
+		c.accepted.admission = digest
+	}
+	return digest, true
+}
+
+func labelsOf(u *unstructured.Unstructured) string {
+	labels, text := u.GetLabels(), ""
+	for _, name := range slices.Sorted(maps.Keys(labels)) {
+		text += "," + name + "=" + labels[name]
+	}
+	return text
+}
