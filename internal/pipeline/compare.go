@@ -46,6 +46,10 @@ type Destination interface {
 	// List returns the objects of a watched kind.
 	List(schema.GroupKind) []*unstructured.Unstructured
 	Apply(ctx context.Context, obj *unstructured.Unstructured, opts cluster.ApplyOptions) (*unstructured.Unstructured, error)
+	// WatchWebhooks has Guards know the admission webhooks of the cluster.
+	WatchWebhooks(ctx context.Context)
+	// Guards returns the Services whose admission webhooks have to agree to an object.
+	Guards(key manifest.Key, obj *unstructured.Unstructured) []manifest.Key
 }
 
 // Subject is what a comparison is about.
@@ -166,11 +170,12 @@ func (c *Comparer) Compare(ctx context.Context, dest Destination, s Subject) (*C
 	}
 	in := plan.Input{
 		App: s.App, Namespace: s.Namespace, Server: s.Server, Revisions: s.Desired.Revisions,
-		Objects: objects, Scope: dest.Scope, Excluded: s.Excluded, Options: s.Options,
+		Objects: objects, Scope: dest.Scope, Excluded: s.Excluded, Guards: dest.Guards, Options: s.Options,
 	}
 	// The first plan only serves to know every object by its final key and form.
 	whole := in
 	whole.Options.Only, whole.Options.OutOfSyncOnly, whole.Options.SkipHooks = nil, false, false
+	whole.Guards = nil
 	draft := plan.Build(whole)
 	result := &Comparison{Verdicts: map[manifest.Key]Verdict{}, Live: map[manifest.Key]*unstructured.Unstructured{}}
 	if err := c.judge(ctx, dest, s, draft, result); err != nil {
@@ -216,6 +221,7 @@ func watchKinds(ctx context.Context, dest Destination, s Subject, objects []mani
 	if err := dest.Watch(ctx, kinds...); err != nil {
 		return fmt.Errorf("watch %s: %w", s.Server, err)
 	}
+	dest.WatchWebhooks(ctx)
 	return nil
 }
 

@@ -4,6 +4,7 @@
 package plan
 
 import (
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/wavetrain/wavetrain/internal/diag"
@@ -42,6 +43,9 @@ type Input struct {
 	Live map[manifest.Key]Live
 	// Prune are live objects that are ours and no longer rendered.
 	Prune []Live
+	// Guards returns the Services of the cluster whose admission webhooks have to
+	// agree to an object. Nil stands for no webhooks.
+	Guards func(manifest.Key, *unstructured.Unstructured) []manifest.Key
 	// Options of the application and of this operation.
 	Options Options
 }
@@ -197,6 +201,10 @@ type Step struct {
 	Deferred bool `json:"deferred,omitempty"`
 	// Risk is why the prune guard wants that approval: what would be lost.
 	Risk string `json:"risk,omitempty"`
+	// Later says why the API server can judge the step only when its turn comes:
+	// other steps of the plan have to be done before. Empty for steps that are tried
+	// before anything is written.
+	Later string `json:"later,omitempty"`
 	// Reason says why the step stands here or does not act.
 	Reason string `json:"reason,omitempty"`
 }

@@ -223,6 +223,7 @@ func TestKindThatComesLaterIsWaitedFor(t *testing.T) {
 		op.Plan.Findings = append(op.Plan.Findings, diag.Diagnostic{
 			Code: plan.CodeKindNotKnownYet, Severity: diag.Info, Subject: manifest.KeyOf(gadget),
 		})
+		op.Plan.Groups[0].Steps[0].Later = "something else is to register Gadget.example.test"
 		r := p.driver().Start(p.Context(), op)
 		p.eventually("the wait for the kind", func(e event.Event) bool { return strings.Contains(e.Message, "trying again") })
 		definition := rollouttest.Object("CustomResourceDefinition", "gadgets.example.test", "")

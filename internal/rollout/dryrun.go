@@ -19,6 +19,9 @@ import (
 // dryRunMark ends the messages of a plan that is only tried.
 const dryRunMark = " (dry run)"
 
+// notChecked begins the messages of steps that cannot be tried.
+const notChecked = "not checked: "
+
 // DryRun has the API server try every step of a plan and stores nothing, neither
 // on the cluster nor in a record. Steps that only another step of the plan makes
 // possible are named as not checked. The error is that of ctx, when it ended
@@ -64,13 +67,17 @@ func (r *Run) tryAll(ctx context.Context) (messages, failures map[string]string)
 		wg.Go(func() {
 			defer func() { <-slots }()
 			err := r.try(ctx, "dry run of "+step.Key.Short(), try)
+			why := r.left(step.ID)
 			mu.Lock()
 			defer mu.Unlock()
-			if err != nil {
+			switch {
+			case err != nil:
 				failures[step.ID] = worded(err)
-				return
+			case why != "":
+				messages[step.ID] = notChecked + why
+			default:
+				messages[step.ID] = message
 			}
-			messages[step.ID] = message
 		})
 	}
 	wg.Wait()
@@ -89,7 +96,7 @@ func (r *Run) preview(step *plan.Step) (message string, try func(context.Context
 		}
 	}
 	if why := r.premature(step); why != "" {
-		return "not checked: " + why, nil
+		return notChecked + why, nil
 	}
 	key := step.Key
 	key.Name = machine.HookName(r.op.ID, step)
@@ -108,12 +115,8 @@ func (r *Run) preview(step *plan.Step) (message string, try func(context.Context
 func (r *Run) premature(step *plan.Step) string {
 	namespace := manifest.Key{Kind: "Namespace", Name: step.Key.Namespace}
 	switch {
-	case r.index.changes[step.Key.GroupKind()]:
-		return fmt.Sprintf("this sync brings the definition of %s", step.Key.GroupKind())
-	case r.index.expected[step.Key.GroupKind()]:
-		return fmt.Sprintf("something else is to register %s", step.Key.GroupKind())
-	case step.Key.Kind == "Pod" && r.admitsPod(step):
-		return "this sync brings what the Pod needs to be admitted"
+	case step.Later != "":
+		return step.Later
 	case step.Key.Namespace != "" && len(r.index.byKey[namespace]) > 0 && !r.exists(namespace):
 		return fmt.Sprintf("this sync creates %s", namespace.Short())
 	}
@@ -157,27 +160,28 @@ func (r *Run) tried(messages, failures map[string]string) []machine.StepResult {
 	return results
 }
 
-// trial returns the dry run of a step that writes, as what it will be.
+// trial returns the dry run of a step that writes, as what it will be. A name that
+// is generated is tried under one that is the same every time.
 func (r *Run) trial(step *plan.Step) func(context.Context) error {
 	obj, key := step.Object.Unstructured, step.Key
-	key.Name = machine.HookName(r.op.ID, step)
+	key.Name = machine.HookName("", step)
 	live, exists := r.cluster.Get(key)
 	options := r.applyOptions(key, obj, live)
-	options.DryRun = true
 	return func(ctx context.Context) error {
 		anew := step.Action == plan.Hook
 		var err error
 		if !anew {
 			var desired *unstructured.Unstructured
 			if desired, err = r.respecting(ctx, key, obj, options); err == nil {
-				_, err = r.cluster.Apply(ctx, desired, options)
+				err = r.cluster.Try(ctx, desired, false, options)
 			}
 			anew = exists && options.Force && cluster.IsImmutable(err) && cluster.Recreatable(key)
 		}
 		if anew {
-			_, err = r.cluster.Create(ctx, throwAway(obj, exists, key.Name), options)
+			err = r.cluster.Try(ctx, throwAway(obj, exists, key.Name), true, options)
 		}
-		if untriable(err) {
+		if why := r.untriable(err); why != "" {
+			r.leave(step, why)
 			return nil
 		}
 		return err

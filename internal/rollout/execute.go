@@ -154,6 +154,9 @@ func (r *Run) respecting(ctx context.Context, key manifest.Key, desired *unstruc
 func (r *Run) accept(result *machine.Result, live *unstructured.Unstructured, verb string) {
 	result.Live = machine.Observe(live, nil, health.Context{Custom: r.driver.opts.Custom})
 	result.Message = machine.Accepted(result.Action.Key, verb)
+	if why := r.left(result.Action.Step); why != "" {
+		result.Message += " (not tried before: " + why + ")"
+	}
 	r.interest.adopt(live.GetUID())
 }
 

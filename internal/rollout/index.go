@@ -23,9 +23,8 @@ type index struct {
 	byKey map[manifest.Key][]*plan.Step
 	// untracked are the objects that steps make for nobody's inventory.
 	untracked map[manifest.Key]bool
-	// defines are the kinds whose definition is in the plan, changes those whose
-	// definition the plan brings or changes.
-	defines, changes map[schema.GroupKind]bool
+	// defines are the kinds whose definition is in the plan.
+	defines map[schema.GroupKind]bool
 	// expected are the kinds that something else is said to register meanwhile.
 	expected map[schema.GroupKind]bool
 	// kinds are all that must be watched, in order.
@@ -37,7 +36,6 @@ func newIndex(p *plan.Plan, operation string) index {
 		byKey:     map[manifest.Key][]*plan.Step{},
 		defines:   map[schema.GroupKind]bool{},
 		untracked: map[manifest.Key]bool{},
-		changes:   map[schema.GroupKind]bool{},
 		expected:  map[schema.GroupKind]bool{},
 	}
 	for _, f := range p.Findings {
@@ -85,6 +83,5 @@ func (x *index) add(step *plan.Step, operation string, kinds map[schema.GroupKin
 	}
 	if gk, ok := manifest.DefinesKind(step.Object.Unstructured); ok {
 		x.defines[gk] = true
-		x.changes[gk] = x.changes[gk] || step.Action != plan.None
 	}
 }

@@ -58,6 +58,10 @@ type Direct interface {
 
 // Writer changes objects.
 type Writer interface {
+	// Try has the API server say whether it would accept a write, without storing
+	// anything: one as Apply makes it or, for an object that is made anew, as Create
+	// does. It need not be asked what it is known to accept.
+	Try(ctx context.Context, obj *unstructured.Unstructured, anew bool, o cluster.ApplyOptions) error
 	// Apply writes the desired state of an object.
 	Apply(ctx context.Context, obj *unstructured.Unstructured, o cluster.ApplyOptions) (*unstructured.Unstructured, error)
 	// Create creates an object; the error is AlreadyExists if its name is taken.

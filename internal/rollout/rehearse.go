@@ -11,8 +11,6 @@ import (
 	"strings"
 	"sync"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/wavetrain/wavetrain/internal/diag"
@@ -27,10 +25,10 @@ const maxNamed = 5
 const dryRunSuffix = "-dry-run"
 
 // localProblems checks what can be checked without a write: the plan's own
-// findings and the kinds that nobody serves.
+// findings, objects of kinds that the plan defines, and the kinds that nobody serves.
 func (r *Run) localProblems(unserved []schema.GroupKind) *problem {
 	steps, texts := map[string]string{}, []string{}
-	for _, f := range r.op.Plan.Findings {
+	for _, f := range slices.Concat(r.op.Plan.Findings, plan.CheckSchemas(r.op.Plan, r.op.Write.NoValidation)) {
 		if f.Severity != diag.Error {
 			continue
 		}
@@ -154,27 +152,4 @@ func (r *Run) triable(step *plan.Step) bool {
 		return false
 	}
 	return step.Object != nil && r.premature(step) == ""
-}
-
-// admitsPod reports whether the plan brings the ServiceAccount or PriorityClass
-// without which a Pod is not admitted.
-func (r *Run) admitsPod(pod *plan.Step) bool {
-	account, _, _ := unstructured.NestedString(pod.Object.Object, "spec", "serviceAccountName")
-	class, _, _ := unstructured.NestedString(pod.Object.Object, "spec", "priorityClassName")
-	for _, step := range r.index.steps {
-		switch {
-		case step.Action == plan.None, step.Action == plan.Prune, step.Action == plan.SkipPrune:
-		case step.Key.Kind == "Namespace" && step.Key.Name == pod.Key.Namespace,
-			step.Key.Kind == "ServiceAccount" && step.Key.Name == account && step.Key.Namespace == pod.Key.Namespace,
-			step.Key.Kind == "PriorityClass" && step.Key.Name == class:
-			return true
-		}
-	}
-	return false
-}
-
-// untriable reports whether a dry run failed because it was one: a webhook that
-// does not support them.
-func untriable(err error) bool {
-	return apierrors.IsBadRequest(err) && strings.Contains(err.Error(), "does not support dry run")
 }

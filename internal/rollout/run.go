@@ -41,6 +41,8 @@ type Run struct {
 	outcome Outcome
 	// trouble is a transient error that an action is being retried for.
 	trouble trouble
+	// untried are the steps that a dry run could tell nothing about, with the reason.
+	untried map[string]string
 }
 
 // Outcome is how a run ended.

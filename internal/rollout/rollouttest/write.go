@@ -65,6 +65,17 @@ func keep(next, live *unstructured.Unstructured) {
 	}
 }
 
+// Try implements rollout.Writer.
+func (m *Memory) Try(ctx context.Context, obj *unstructured.Unstructured, anew bool, o cluster.ApplyOptions) error {
+	o.DryRun = true
+	try := m.Apply
+	if anew {
+		try = m.Create
+	}
+	_, err := try(ctx, obj, o)
+	return err
+}
+
 // Create implements rollout.Writer.
 func (m *Memory) Create(_ context.Context, obj *unstructured.Unstructured, o cluster.ApplyOptions) (*unstructured.Unstructured, error) {
 	m.mu.Lock()
