@@ -60,12 +60,15 @@ type Diagnostic struct {
 // Sort orders diagnostics by severity, subject, code and message, so that a
 // list reads the same whatever order the checks ran in.
 func Sort(list []Diagnostic) {
-	slices.SortStableFunc(list, func(a, b Diagnostic) int {
-		return cmp.Or(
-			cmp.Compare(a.Severity.rank(), b.Severity.rank()),
-			a.Subject.Compare(b.Subject),
-			cmp.Compare(a.Code, b.Code),
-			cmp.Compare(a.Message, b.Message),
-		)
-	})
+	slices.SortStableFunc(list, Compare)
+}
+
+// Compare orders diagnostics by severity, subject, code and message.
+func Compare(a, b Diagnostic) int {
+	return cmp.Or(
+		cmp.Compare(a.Severity.rank(), b.Severity.rank()),
+		a.Subject.Compare(b.Subject),
+		cmp.Compare(a.Code, b.Code),
+		cmp.Compare(a.Message, b.Message),
+	)
 }

@@ -1,0 +1,382 @@
+// Copyright The Wavetrain Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package verify_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/wavetrain/wavetrain/internal/diag"
+	"github.com/wavetrain/wavetrain/internal/manifest"
+	"github.com/wavetrain/wavetrain/internal/plan"
+	"github.com/wavetrain/wavetrain/internal/verify"
+)
+
+// job is a Job with a line of metadata.annotations and lines of its container.
+func job(name, annotations, container string) string {
+	return fmt.Sprintf(`
+apiVersion: batch/v1
+kind: Job
+metadata:
+  name: %s
+  annotations: {%s}
+spec:
+  template:
+    spec:
+      restartPolicy: Never
+      containers:
+        - {name: main, image: registry.example.com/app:1, %s}
+`, name, annotations, container)
+}
+
+// deployment is a Deployment with fields of its spec and of its Pods.
+func deployment(name, annotations, spec, pod string) string {
+	return fmt.Sprintf(`
+apiVersion: apps/v1
+kind: Deployment
+metadata:
+  name: %[1]s
+  annotations: {%[2]s}
+spec:
+  selector: {matchLabels: {app: %[1]s}}
+%[3]s
+  template:
+    metadata: {labels: {app: %[1]s}}
+    spec:
+      containers: [{name: main, image: registry.example.com/app:1}]
+%[4]s
+`, name, annotations, spec, pod)
+}
+
+func configMap(name, annotations string) string {
+	return fmt.Sprintf("\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: %s, annotations: {%s}}\ndata: {A: b}\n", name, annotations)
+}
+
+func join(docs ...string) string { return strings.Join(docs, "---\n") }
+
+const (
+	preSync  = "argocd.argoproj.io/hook: PreSync"
+	postSync = "argocd.argoproj.io/hook: PostSync"
+	useShop  = "envFrom: [{configMapRef: {name: shop}}]"
+)
+
+func TestChecks(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name string
+		// reason says why the outcome is right.
+		reason  string
+		objects string
+		in      verify.Input
+		// want are "code subject" of errors and warnings.
+		want []string
+	}{
+		{
+			name:    "low wave does not help",
+			reason:  "a wave of the Sync phase is behind every PreSync hook",
+			objects: join(job("load", preSync, useShop), configMap("shop", `argocd.argoproj.io/sync-wave: "-5"`)),
+			want:    []string{"missing-dependency Job/load"},
+		},
+		{
+			name:    "optional",
+			reason:  "the container starts without it",
+			objects: join(job("load", preSync, "envFrom: [{configMapRef: {name: shop, optional: true}}]"), configMap("shop", "")),
+		},
+		{
+			name:   "cron job in an earlier wave",
+			reason: "the rollout waits for no run of it",
+			objects: join("\napiVersion: batch/v1\nkind: CronJob\nmetadata: {name: c}\nspec: {schedule: '@daily', jobTemplate: {spec: {template: {spec: {containers: [{name: a, image: b, "+useShop+"}]}}}}}\n",
+				configMap("shop", "argocd.argoproj.io/sync-wave: '1'")),
+		},
+		{
+			name:   "scaled to nothing",
+			reason: "no Pod waits for it",
+			objects: join(deployment("web", "", "  replicas: 0", "      serviceAccountName: web"),
+				"\napiVersion: v1\nkind: ServiceAccount\nmetadata: {name: web, annotations: {argocd.argoproj.io/sync-wave: '1'}}\n"),
+		},
+		{
+			name:    "declared from outside",
+			reason:  "somebody vouches for the object",
+			objects: join(job("load", preSync, useShop), configMap("shop", "")),
+			in:      verify.Input{External: patterns("ConfigMap/shop")},
+		},
+		{
+			name:    "brought by another application",
+			reason:  "that is a remark, no error",
+			objects: join(job("load", preSync, useShop), configMap("shop", "")),
+			in:      verify.Input{Elsewhere: func(manifest.Key) string { return "platform" }},
+		},
+		{
+			name:   "volume claim only Sync makes",
+			reason: "the Pod stays Pending",
+			objects: join(job("load", preSync, "x: y")+"      volumes: [{name: d, persistentVolumeClaim: {claimName: data}}]\n",
+				"\napiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {name: data}\n"),
+			want: []string{"missing-dependency Job/load"},
+		},
+		{
+			name:   "hook makes what a hook uses",
+			reason: "hooks run together",
+			objects: join(job("load", preSync, useShop),
+				configMap("shop", preSync+`, argocd.argoproj.io/hook-delete-policy: HookSucceeded, argocd.argoproj.io/sync-wave: "-1"`)),
+		},
+		{
+			name:    "waits by an image made for it",
+			reason:  "its arguments name the Job",
+			objects: join(deployment("web", "", "", "      initContainers: [{name: w, image: ghcr.io/acme/k8s-wait-for:v2, args: [job, load]}]"), job("load", postSync, "args: [x]")),
+			want:    []string{"waits-on-later Deployment/web"},
+		},
+		{
+			name:   "waits for a server of a later wave",
+			reason: "the Service has no Pod behind it before",
+			objects: join(deployment("web", "", "", "      initContainers: [{name: w, image: busybox, command: [sh, -c, 'until nc -z db 5432; do sleep 1; done']}]"),
+				"\napiVersion: v1\nkind: Service\nmetadata: {name: db}\nspec: {selector: {app: db}, ports: [{port: 5432}]}\n",
+				deployment("db", "argocd.argoproj.io/sync-wave: '1'", "", "")),
+			want: []string{"waits-on-later Deployment/web"},
+		},
+		{
+			name:   "waits for a server of its own wave",
+			reason: "both are applied before anybody waits",
+			objects: join(deployment("web", "", "", "      initContainers: [{name: w, image: busybox, command: [sh, -c, 'until nc -z db 5432; do sleep 1; done']}]"),
+				"\napiVersion: v1\nkind: Service\nmetadata: {name: db}\nspec: {selector: {app: db}, ports: [{port: 5432}]}\n",
+				deployment("db", "", "", "")),
+		},
+		{
+			name:    "waits by the value of a variable",
+			reason:  "the variable is written out",
+			objects: join(deployment("web", "", "", "      initContainers: [{name: w, image: x/kubectl, command: [sh, -c, 'kubectl wait job/$JOB'], env: [{name: JOB, value: load}]}]"), job("load", postSync, "args: [x]")),
+			want:    []string{"waits-on-later Deployment/web"},
+		},
+		{
+			name:    "race by an autoscaler",
+			reason:  "the most it may scale to counts",
+			objects: join(deployment("web", "", "", "      initContainers: [{name: m, image: x, command: [alembic, upgrade, head]}]"), "\napiVersion: autoscaling/v2\nkind: HorizontalPodAutoscaler\nmetadata: {name: web}\nspec: {maxReplicas: 4, scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: web}}\n"),
+			want:    []string{"migration-race Deployment/web"},
+		},
+		{
+			name:    "one replica",
+			reason:  "one Pod migrates at a time",
+			objects: deployment("web", "", "  strategy: {type: Recreate}", "      initContainers: [{name: m, image: x, command: [alembic, upgrade, head]}]"),
+		},
+		{
+			name:    "upgrade-only hook",
+			reason:  "it runs at the first sync too",
+			objects: join(job("load", `helm.sh/hook: pre-upgrade`, useShop), configMap("shop", "")),
+			want:    []string{"missing-dependency Job/load"},
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			in := tt.in
+			in.Plan = plan.Build(plan.Input{App: "shop", Namespace: "demo", Objects: decode(t, tt.objects)})
+			var got []string
+			for _, f := range verify.Run(in) {
+				if f.Severity != diag.Info {
+					got = append(got, f.Code+" "+f.Subject.Short())
+				}
+			}
+			if !slices.Equal(got, tt.want) {
+				t.Errorf("found %q, want %q: %s", got, tt.want, tt.reason)
+			}
+		})
+	}
+}
+
+func patterns(list ...string) []verify.Pattern {
+	parsed := make([]verify.Pattern, len(list))
+	for i, text := range list {
+		parsed[i], _ = verify.ParsePattern(text)
+	}
+	return parsed
+}
+
+// TestEvidence looks at all that a finding says.
+func TestEvidence(t *testing.T) {
+	t.Parallel()
+	objects := decode(t, join(job("load", preSync+`, argocd.argoproj.io/sync-wave: "-1"`, useShop), configMap("shop", `argocd.argoproj.io/sync-wave: "-5"`)))
+	found := verify.Run(verify.Input{Plan: plan.Build(plan.Input{App: "shop", Namespace: "demo", Objects: objects})})
+	if len(found) != 1 {
+		t.Fatalf("found %q, want one finding", texts(found))
+	}
+	f := found[0]
+	if f.Place != "PreSync/-1" || f.AvailableAt != "Sync/-5" || f.Needs.Short() != "ConfigMap/shop" {
+		t.Errorf("at %s, needs %s, available at %s", f.Place, f.Needs, f.AvailableAt)
+	}
+	if f.Field != "spec.template.spec.containers[0].envFrom[0].configMapRef" || f.At.File != "example.yaml" || f.At.Line == 0 {
+		t.Errorf("field %s at %v", f.Field, f.At)
+	}
+	if !strings.Contains(f.Hint, "waves never cross phases") {
+		t.Errorf("hint %q does not say that the wave is of no help", f.Hint)
+	}
+}
+
+func TestSecretsAreNotShown(t *testing.T) {
+	t.Parallel()
+	const value = "zK8fQ2mW7vT1xB4nR6yL"
+	objects := decode(t, "apiVersion: v1\nkind: Secret\nmetadata: {name: s}\nstringData:\n  password: "+value+"\n  url: amqp://app:"+value+"@mq/\n")
+	found := verify.Run(verify.Input{Plan: plan.Build(plan.Input{App: "shop", Namespace: "demo", Objects: objects})})
+	found = append(found, verify.Plaintext("values.yaml", []byte("db:\n  password: "+value+"\n"))...)
+	if len(found) != 3 {
+		t.Fatalf("found %q, want three findings", texts(found))
+	}
+	for _, f := range found {
+		if f.Severity != diag.Error {
+			t.Errorf("%s: severity %s, want error", f.Message, f.Severity)
+		}
+		if text := fmt.Sprintf("%+v", f); strings.Contains(text, value) || strings.Contains(text, value[:8]) {
+			t.Errorf("the finding shows the value: %s", text)
+		}
+	}
+	if at := found[2].At; at.File != "values.yaml" || at.Line != 2 {
+		t.Errorf("found at %v, want values.yaml:2", at)
+	}
+}
+
+func TestPlaintext(t *testing.T) {
+	t.Parallel()
+	tests := []struct{ text, want string }{
+		{"password: changeme", ""},
+		{"password: \"\"", ""},
+		{"existingSecret: zK8fQ2mW7vT1xB4nR6yL", ""},
+		{"passwordFile: /run/secrets/password", ""},
+		{"password: ${DB_PASSWORD}", ""},
+		{"password: ref+vault://db#password", ""},
+		{"url: https://user@host/path", ""},
+		{"url: https://user:${PASSWORD}@host/path", ""},
+		{"image: registry.example.com/a@sha256:0123456789abcdef0123456789abcdef", ""},
+		{"password: hunter2", "warning"},
+		{"a: ghp_" + strings.Repeat("a1B2", 9), "error"},
+		{"key: |\n  -----BEGIN RSA PRIVATE KEY-----\n  abc\n", "error"},
+		{"url: https://user:s3cr3t@host/path", "error"},
+		{`config: '{"auths":{"r":{"auth":"dXNlcjpwYXNz"}}}'`, "error"},
+		{"a: &x {password: hunter2}\nb: *x", "warning"},
+		{"{{ not yaml\nAKIAIOSFODNN7ABCDEFG", "error"},
+	}
+	for _, tt := range tests {
+		got := ""
+		if found := verify.Plaintext("values.yaml", []byte(tt.text)); len(found) > 0 {
+			got = string(found[0].Severity)
+			if len(found) > 1 {
+				t.Errorf("%q: %d findings, want one", tt.text, len(found))
+			}
+		}
+		if got != tt.want {
+			t.Errorf("%q: %q, want %q", tt.text, got, tt.want)
+		}
+	}
+}
+
+func TestShared(t *testing.T) {
+	t.Parallel()
+	build := func(app, server, text string) *plan.Plan {
+		return plan.Build(plan.Input{App: app, Server: server, Namespace: "demo", Objects: decode(t, text)})
+	}
+	plans := []*plan.Plan{
+		build("a", "one", join(configMap("same", ""), configMap("other", ""))),
+		build("b", "one", join(configMap("same", ""), configMap("other", "x: z"))),
+		build("c", "two", configMap("same", "")),
+	}
+	found := verify.Shared(plans)
+	for _, app := range []string{"a", "b"} {
+		if got := texts(found[app]); len(got) != 2 || !strings.HasPrefix(got[0], "error shared-resource: ConfigMap/other") || !strings.HasPrefix(got[1], "warning shared-resource: ConfigMap/same") {
+			t.Errorf("%s: found %q", app, got)
+		}
+	}
+	if len(found["c"]) != 0 {
+		t.Errorf("c, on another cluster: found %q", texts(found["c"]))
+	}
+}
+
+func TestUnstable(t *testing.T) {
+	t.Parallel()
+	objects := decode(t, "apiVersion: v1\nkind: Secret\nmetadata: {name: s}\nstringData: {password: zK8fQ2mW7vT1xB4nR6yL}\n")
+	found := verify.Run(verify.Input{
+		Plan:     plan.Build(plan.Input{App: "shop", Namespace: "demo", Objects: objects}),
+		Unstable: []verify.UnstableField{{Object: manifest.Key{Kind: "Secret", Namespace: "demo", Name: "s"}, Field: "data.password", Cause: "randAlphaNum", GuardedBy: "lookup"}},
+	})
+	if len(found) != 1 || found[0].Code != "nondeterministic-render" || found[0].Field != "data.password" || found[0].Details["cause"] != "randAlphaNum" {
+		t.Errorf("found %q, want the unstable field and no credential that the rendering made up", texts(found))
+	}
+}
+
+func TestFinalizerOfAControllerThatGoes(t *testing.T) {
+	t.Parallel()
+	operator := `
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: widgets.acme.test}
+spec: {group: acme.test, scope: Namespaced, names: {kind: Widget, plural: widgets}}
+---
+apiVersion: v1
+kind: ServiceAccount
+metadata: {name: op}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: Role
+metadata: {name: op}
+rules: [{apiGroups: [acme.test], resources: [widgets], verbs: [get, update]}]
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: RoleBinding
+metadata: {name: op}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: op}
+subjects: [{kind: ServiceAccount, name: op, namespace: demo}]
+` + "---" + deployment("op", "", "", "      serviceAccountName: op")
+	for wave, want := range map[string]int{"0": 1, "1": 0} {
+		widget := "---\napiVersion: acme.test/v1\nkind: Widget\nmetadata: {name: w, finalizers: [acme.test/clean], annotations: {argocd.argoproj.io/sync-wave: '" + wave + "'}}\n"
+		found := verify.Run(verify.Input{Plan: plan.Build(plan.Input{App: "shop", Namespace: "demo", Objects: decode(t, operator+widget)})})
+		found = slices.DeleteFunc(found, func(f verify.Finding) bool { return f.Code != "teardown-deadlock" })
+		if len(found) != want {
+			t.Errorf("object in wave %s: found %q, want %d", wave, texts(found), want)
+		}
+	}
+}
+
+// FuzzRun mutates manifests: no check may panic, and the same input gives the
+// same findings.
+func FuzzRun(f *testing.F) {
+	f.Add(join(job("load", preSync, useShop), configMap("shop", "")))
+	f.Add(deployment("web", "", "  replicas: 2", "      initContainers: [{name: m, image: x, command: [alembic, upgrade, head]}]"))
+	f.Add("apiVersion: v1\nkind: Service\nmetadata: {name: a}\nspec: {selector: [1], ports: {}}\n")
+	f.Fuzz(func(t *testing.T, text string) {
+		objects, err := manifest.Decode("f.yaml", []byte(text))
+		if err != nil {
+			t.Skip("no manifest")
+		}
+		run := func() []string {
+			p := plan.Build(plan.Input{App: "shop", Namespace: "demo", Objects: objects})
+			base := map[manifest.Key]manifest.Object{}
+			for _, o := range objects {
+				base[o.Key()] = o
+			}
+			return texts(verify.Run(verify.Input{Plan: p, Base: base, Live: cluster(base)}))
+		}
+		if a, b := run(), run(); !slices.Equal(a, b) {
+			t.Errorf("two runs differ: %q and %q", a, b)
+		}
+		verify.Plaintext("f.yaml", []byte(text))
+	})
+}
+
+func BenchmarkRun(b *testing.B) {
+	var objects []manifest.Object
+	for i := range 1000 {
+		name := fmt.Sprintf("app-%d", i)
+		decoded, err := manifest.Decode("bench.yaml", []byte(join(
+			deployment(name, fmt.Sprintf("argocd.argoproj.io/sync-wave: '%d'", i%5), "", "      serviceAccountName: "+name+"\n      initContainers: [{name: w, image: busybox, command: [sh, -c, 'until nc -z "+name+" 80; do sleep 1; done']}]"),
+			configMap(name, ""), "\napiVersion: v1\nkind: Service\nmetadata: {name: "+name+"}\nspec: {selector: {app: "+name+"}, ports: [{port: 80}]}\n",
+			"\napiVersion: v1\nkind: ServiceAccount\nmetadata: {name: "+name+"}\n", job(name, preSync, useShop))))
+		if err != nil {
+			b.Fatal(err)
+		}
+		objects = append(objects, decoded...)
+	}
+	p := plan.Build(plan.Input{App: "shop", Namespace: "demo", Objects: objects})
+	for b.Loop() {
+		verify.Run(verify.Input{Plan: p})
+	}
+	b.ReportMetric(float64(len(objects)), "objects")
+}
