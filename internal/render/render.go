@@ -18,6 +18,7 @@ import (
 	"github.com/wavetrain/wavetrain/internal/render/directory"
 	"github.com/wavetrain/wavetrain/internal/render/helm"
 	"github.com/wavetrain/wavetrain/internal/render/kustomize"
+	"github.com/wavetrain/wavetrain/internal/render/trace"
 	"github.com/wavetrain/wavetrain/internal/render/tree"
 )
 
@@ -42,6 +43,8 @@ type Source struct {
 	Kustomize *v1alpha1.ApplicationSourceKustomize
 	Directory *v1alpha1.ApplicationSourceDirectory
 	Plugin    *v1alpha1.ApplicationSourcePlugin
+	// Final says that the options are what Effective made of them.
+	Final bool
 }
 
 // Target is what rendering depends on besides the source.
@@ -57,16 +60,32 @@ type Target struct {
 	APIVersions []string
 	// Env are the build variables, such as ARGOCD_APP_REVISION.
 	Env map[string]string
+	// Lookup answers the lookups of charts; nil answers that there is nothing.
+	Lookup func(context.Context, helm.Lookup) (map[string]any, error) `json:"-"`
+	// Fetch reads value files from other hosts; nil refuses them.
+	Fetch func(ctx context.Context, url string) ([]byte, error) `json:"-"`
 }
 
 // Result is a rendered source.
 type Result struct {
-	// Objects in the order of files and documents.
+	// Objects in the order of files and documents; or else, where they were
+	// rendered elsewhere, Packed holds them, Count and Digest tell about them.
 	Objects []manifest.Object
+	Packed  []byte
+	Count   int
+	Digest  string
 	// Tool is Helm, Kustomize or Directory.
 	Tool     string
 	Warnings []diag.Diagnostic
+	// Trace is what the result depends on.
+	Trace trace.Trace
+	// ChangedSchema is true after a kustomization that brought an API schema,
+	// which stays in the process.
+	ChangedSchema bool
 }
+
+// Func renders a source: Render does, in this process, and others elsewhere.
+type Func func(ctx context.Context, src Source, target Target) (Result, error)
 
 // NoPathError says that an application's path is not in its repository.
 type NoPathError struct{ Path string }
@@ -74,35 +93,63 @@ type NoPathError struct{ Path string }
 // Error names the path.
 func (e *NoPathError) Error() string { return e.Path + ": app path does not exist" }
 
+// Effective checks the directory of a source and merges the overrides that lie in
+// it into the options.
+func Effective(src Source, appName string) (Source, error) {
+	if src.Final {
+		return src, nil
+	}
+	dir, err := appDirectory(src)
+	if err != nil {
+		return src, err
+	}
+	src.Path = dir
+	if src, err = withOverrides(src, appName); err != nil {
+		return src, err
+	}
+	src.Final = true
+	return src, nil
+}
+
 // Render renders a source. Faults of a file are *manifest.ParseError, a missing
 // directory is a *NoPathError.
 func Render(ctx context.Context, src Source, target Target) (Result, error) {
-	dir, err := appDirectory(src)
+	src, err := Effective(src, target.AppName)
 	if err != nil {
 		return Result{}, err
 	}
-	src.Path = dir
-	if src, err = withOverrides(src, target.AppName); err != nil {
+	recorder := trace.NewRecorder()
+	result, err := renderTraced(ctx, src, target, recorder)
+	if err != nil {
 		return Result{}, err
+	}
+	result.Trace = recorder.Trace()
+	return result, nil
+}
+
+func renderTraced(ctx context.Context, src Source, target Target, recorder *trace.Recorder) (Result, error) {
+	src.Files = recorder.Files("", src.Files)
+	refs := make(map[string]fs.FS, len(src.Refs))
+	for ref, tree := range src.Refs {
+		refs[ref] = recorder.Files(ref, tree)
 	}
 	tool, err := chooseTool(src)
 	if err != nil {
 		return Result{}, err
 	}
+	expand := func(text string) string { return target.expand(text, recorder) }
 	result := Result{Tool: tool}
 	switch tool {
 	case Helm:
-		result.Objects, result.Warnings, err = helm.Render(ctx, helm.Input{
-			Files: src.Files, Path: dir, Refs: src.Refs, Options: valueOf(src.Helm),
-			AppName: target.AppName, Namespace: target.Namespace,
-			KubeVersion: target.KubeVersion, APIVersions: target.APIVersions, Expand: target.expand,
-		})
+		in := target.helmInput(src)
+		in.Refs, in.Expand, in.Trace = refs, expand, recorder
+		result.Objects, result.Warnings, err = helm.Render(ctx, in)
 	case Kustomize:
-		result.Objects, err = kustomize.Render(ctx, kustomize.Input{
-			Files: src.Files, Path: dir, Options: valueOf(src.Kustomize), Expand: target.expand,
+		result.Objects, result.ChangedSchema, err = kustomize.Render(ctx, kustomize.Input{
+			Files: src.Files, Path: src.Path, Options: valueOf(src.Kustomize), Expand: expand,
 		})
 	default:
-		result.Objects, result.Warnings, err = directory.Render(src.Files, dir, valueOf(src.Directory))
+		result.Objects, result.Warnings, err = directory.Render(src.Files, src.Path, valueOf(src.Directory))
 	}
 	if err != nil {
 		return Result{}, err
@@ -167,7 +214,7 @@ func exists(files fs.FS, name string) bool {
 
 // expand substitutes build variables as Argo CD does: $NAME and ${NAME}, $$ for
 // a dollar sign, nothing for a name that is not known.
-func (t Target) expand(text string) string {
+func (t Target) expand(text string, recorder *trace.Recorder) string {
 	if !strings.Contains(text, "$") {
 		return text
 	}
@@ -175,6 +222,7 @@ func (t Target) expand(text string) string {
 		if name == "$" {
 			return "$"
 		}
+		recorder.Answered(t.Env[name], trace.Variable, name)
 		return t.Env[name]
 	})
 }

@@ -10,6 +10,7 @@ import (
 	"maps"
 	"path"
 	"slices"
+	"text/template"
 
 	"helm.sh/helm/v4/pkg/chart/common"
 	commonutil "helm.sh/helm/v4/pkg/chart/common/util"
@@ -20,6 +21,7 @@ import (
 	"github.com/wavetrain/wavetrain/api/v1alpha1"
 	"github.com/wavetrain/wavetrain/internal/diag"
 	"github.com/wavetrain/wavetrain/internal/manifest"
+	"github.com/wavetrain/wavetrain/internal/render/trace"
 )
 
 // DefaultKubeVersion is what charts see when nobody names a version: that of
@@ -43,6 +45,13 @@ type Input struct {
 	APIVersions []string
 	// Expand substitutes build variables in a text.
 	Expand func(string) string
+	// Lookup answers the template function of this name; nil answers that there is
+	// nothing.
+	Lookup func(context.Context, Lookup) (map[string]any, error)
+	// Fetch reads value files from other hosts; nil refuses them.
+	Fetch func(ctx context.Context, url string) ([]byte, error)
+	// Trace records what is asked besides files.
+	Trace *trace.Recorder
 }
 
 // Render renders the chart. Warnings tell what Helm would pass over in silence.
@@ -66,10 +75,7 @@ func (c *loaded) render(ctx context.Context, in Input) ([]manifest.Object, []dia
 	if err := checkInstallable(c.chart); err != nil {
 		return nil, nil, err
 	}
-	release := in.Options.ReleaseName
-	if release == "" {
-		release = in.AppName
-	}
+	release := in.release()
 	if err := chartutil.ValidateReleaseName(release); err != nil {
 		return nil, nil, fmt.Errorf("release name %q: %w", release, err)
 	}
@@ -80,21 +86,23 @@ func (c *loaded) render(ctx context.Context, in Input) ([]manifest.Object, []dia
 	if err != nil {
 		return nil, nil, err
 	}
+	identity, err := IdentityOf(in)
+	if err != nil {
+		return nil, nil, err
+	}
+	in.Trace.Answered(identity, trace.Release)
 	if want := c.chart.Metadata.KubeVersion; want != "" && !chartutil.IsCompatibleRange(want, capabilities.KubeVersion.String()) {
 		return nil, nil, fmt.Errorf("needs Kubernetes %s, the destination has %s", want, capabilities.KubeVersion.Version)
 	}
 	warnings := c.withoutRemoteSchemas()
-	namespace := in.Options.Namespace
-	if namespace == "" {
-		namespace = in.Namespace
-	}
 	top, err := commonutil.ToRenderValuesWithSchemaValidation(c.chart, values, common.ReleaseOptions{
-		Name: release, Namespace: namespace, Revision: 1, IsInstall: true,
+		Name: release, Namespace: in.namespace(), Revision: 1, IsInstall: true,
 	}, capabilities, in.Options.SkipSchemaValidation)
 	if err != nil {
 		return nil, nil, oneLine(err)
 	}
-	var e engine.Engine
+	top["Capabilities"] = c.observed(capabilities, values, in.Trace)
+	e := engine.Engine{CustomTemplateFuncs: template.FuncMap{"lookup": lookupFunction(ctx, in)}}
 	rendered, err := e.RenderWithContext(ctx, c.chart, top)
 	if err != nil {
 		return nil, nil, c.templateFault(err)
@@ -166,28 +174,6 @@ func checkInstallable(c *chart.Chart) error {
 		}
 	}
 	return nil
-}
-
-func capabilitiesFor(in Input) (*common.Capabilities, error) {
-	version := DefaultKubeVersion
-	switch {
-	case in.Options.KubeVersion != "":
-		version = in.Options.KubeVersion
-	case in.KubeVersion != "":
-		version = in.KubeVersion
-	}
-	parsed, err := common.ParseKubeVersion(version)
-	if err != nil {
-		return nil, fmt.Errorf("Kubernetes version %q: %w", version, err)
-	}
-	extra := in.Options.APIVersions
-	if len(extra) == 0 {
-		extra = in.APIVersions
-	}
-	capabilities := common.DefaultCapabilities.Copy()
-	capabilities.KubeVersion = *parsed
-	capabilities.APIVersions = append(slices.Clip(capabilities.APIVersions), extra...)
-	return capabilities, nil
 }
 
 // place says where a template comes from.

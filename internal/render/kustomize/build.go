@@ -38,17 +38,18 @@ type Input struct {
 // Kubernetes API in variables of the process and changes them while it builds.
 var building sync.Mutex //nolint:gochecknoglobals // it guards variables of the process, so it is one
 
-// Render builds the kustomization.
-func Render(ctx context.Context, in Input) ([]manifest.Object, error) {
-	objects, err := render(ctx, in)
+// Render builds the kustomization. It tells whether the build brought a schema of
+// its own into the process.
+func Render(ctx context.Context, in Input) ([]manifest.Object, bool, error) {
+	s := newSnapshot(in.Files)
+	objects, err := s.render(ctx, in)
 	if err != nil {
-		return nil, fmt.Errorf("kustomization %s: %w", in.Path, oneLine(err))
+		return nil, s.changesSchema, fmt.Errorf("kustomization %s: %w", in.Path, oneLine(err))
 	}
-	return objects, nil
+	return objects, s.changesSchema, nil
 }
 
-func render(ctx context.Context, in Input) ([]manifest.Object, error) {
-	s := newSnapshot(in.Files)
+func (s *snapshot) render(ctx context.Context, in Input) ([]manifest.Object, error) {
 	if err := s.add(in.Path); err != nil {
 		return nil, err
 	}

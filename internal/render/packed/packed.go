@@ -130,6 +130,9 @@ func (c *Codec) Pack(objects []manifest.Object) (*Set, error) {
 	return &Set{codec: c, data: data, count: len(objects)}, nil
 }
 
+// Open is the set of count objects whose packed form somebody has kept.
+func (c *Codec) Open(data []byte, count int) *Set { return &Set{codec: c, data: data, count: count} }
+
 // Len is the number of objects.
 func (s *Set) Len() int { return s.count }
 
