@@ -133,6 +133,7 @@ Start with:
 func commands(version string, s Streams) []*cobra.Command {
 	return []*cobra.Command{
 		newWavesCmd(s), newUpCmd(s), newAppCmd(s), newServeCmd(s), newSandboxCmd(s), newVersionCmd(s, version),
+		newRenderWorkerCmd(s),
 	}
 }
 

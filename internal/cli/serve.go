@@ -27,6 +27,7 @@ type serveFlags struct {
 	gateStuck     duration
 	gateGrace     duration
 	workers       int
+	render        renderFlags
 	appNamespaces []string
 	// namespacesGiven is true if the flag was, even without a value: then no
 	// ConfigMap is asked.
@@ -44,6 +45,7 @@ func newServeCmd(s Streams) *cobra.Command {
 	k := newKube(s)
 	gates := machine.Limits{}.WithDefaults()
 	f := serveFlags{
+		render:       defaultRenderFlags(),
 		pollInterval: duration{2 * time.Minute},
 		gateTimeout:  duration{gates.NoProgress}, gateStuck: duration{gates.Stuck}, gateGrace: duration{gates.FlapGrace},
 	}
@@ -92,9 +94,10 @@ Exit codes: 0 stopped by a signal, 1 it could not start or lost its cluster or i
 	flags.BoolVar(&f.leaderElect, "leader-elect", false, "let one of several controllers act, chosen by a Lease in --namespace")
 	flags.StringVar(&f.metricsAddress, "metrics-address", "", "address to serve metrics on, for example :8080 (default: none)")
 	flags.StringVar(&f.healthAddress, "health-address", "", "address to serve probes on, for example :8081 (default: none)")
-	flags.StringVar(&f.dataDir, "data-dir", "", "directory for copies of Git repositories; it may be lost at any time (default: in the cache directory)")
+	flags.StringVar(&f.dataDir, "data-dir", "", "directory for copies of Git repositories and for renderings; it may be lost at any time (default: in the cache directory)")
 	flags.BoolVar(&f.installCRDs, "install-crds", false, "install or update the definitions of Applications, AppProjects and ReleaseRecords first")
 	flags.StringVar(&f.logFormat, "log-format", logText, "text or json")
+	f.render.addFlags(flags)
 	flags.CountVarP(&f.verbosity, "verbose", "v", "log more; may be repeated")
 	// The flag exists: it was made above.
 	_ = cmd.RegisterFlagCompletionFunc("log-format", cobra.FixedCompletions([]cobra.Completion{logText, logJSON}, cobra.ShellCompDirectiveNoFileComp))
@@ -115,7 +118,7 @@ func (f serveFlags) check() error {
 	case !slices.Contains([]string{logText, logJSON}, f.logFormat):
 		return usageError("--log-format %q is not known: use %s or %s", f.logFormat, logText, logJSON)
 	}
-	return nil
+	return f.render.check()
 }
 
 func serve(ctx context.Context, s Streams, k *kube, f serveFlags, version string) error {
@@ -129,9 +132,9 @@ func serve(ctx context.Context, s Streams, k *kube, f serveFlags, version string
 			return err
 		}
 	}
-	dir := f.dataDir
+	dir, renderings := f.dataDir, filepath.Join(f.dataDir, "renderings")
 	if dir == "" {
-		dir = filepath.Join(s.cacheDir(), "repositories")
+		dir, renderings = filepath.Join(s.cacheDir(), "repositories"), filepath.Join(s.cacheDir(), "renderings")
 	}
 	if !f.namespacesGiven {
 		if f.appNamespaces, err = configuredNamespaces(ctx, k); err != nil {
@@ -142,8 +145,14 @@ func serve(ctx context.Context, s Streams, k *kube, f serveFlags, version string
 	if err != nil {
 		return err
 	}
+	rendering, endWorkers, err := f.render.rendering(renderings)
+	if err != nil {
+		return err
+	}
+	defer endWorkers()
 	c, err := controller.New(controller.Options{
-		Config: cfg, Namespace: k.namespace, ApplicationNamespaces: f.appNamespaces, Sources: store,
+		Rendering: rendering,
+		Config:    cfg, Namespace: k.namespace, ApplicationNamespaces: f.appNamespaces, Sources: store,
 		PollInterval: f.pollInterval.Duration, Workers: f.workers, LeaderElection: f.leaderElect,
 		Limits: machine.Limits{
 			NoProgress: f.gateTimeout.Duration, Stuck: f.gateStuck.Duration, FlapGrace: f.gateGrace.Duration,

@@ -284,8 +284,14 @@ func (u *up) startController(logger io.Writer) error {
 	if err != nil {
 		return err
 	}
+	rendering, endWorkers, err := defaultRenderFlags().rendering(filepath.Join(u.work, "renderings"))
+	if err != nil {
+		return err
+	}
+	context.AfterFunc(u.life, endWorkers)
 	u.controller, err = controller.New(controller.Options{
-		Config: u.config, Sources: store, Events: u.board.Note, Log: newLogger(logger, logText, 0),
+		Rendering: rendering,
+		Config:    u.config, Sources: store, Events: u.board.Note, Log: newLogger(logger, logText, 0),
 	})
 	if err != nil {
 		return err

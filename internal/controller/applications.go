@@ -64,7 +64,7 @@ func newApplications(opts Options, cares caredFor, c client.Client) *application
 		life:         life, end: end,
 		states: map[types.NamespacedName]*appState{},
 	}
-	a.renderer = pipeline.NewRenderer(opts.Sources, a.repositories.find)
+	a.renderer = pipeline.NewRenderer(opts.Sources, a.repositories.find, opts.Rendering)
 	a.destinations = newDestinations(opts.Config, c, opts.Namespace, a.installation.current.Load, func(server string, change cluster.Change) {
 		a.wakeups.add(a.watchlist.concerned(server, change)...)
 	})

@@ -31,6 +31,7 @@ import (
 	releasev1alpha1 "github.com/wavetrain/wavetrain/api/release/v1alpha1"
 	"github.com/wavetrain/wavetrain/api/v1alpha1"
 	"github.com/wavetrain/wavetrain/internal/event"
+	"github.com/wavetrain/wavetrain/internal/pipeline"
 	"github.com/wavetrain/wavetrain/internal/project"
 	"github.com/wavetrain/wavetrain/internal/rollout/machine"
 	"github.com/wavetrain/wavetrain/internal/settings"
@@ -52,6 +53,9 @@ type Options struct {
 	ApplicationNamespaces []string
 	// Sources reads repositories. Required.
 	Sources *source.Store
+	// Rendering says where sources are rendered and kept. Defaults to this process
+	// and its memory.
+	Rendering pipeline.Rendering
 	// PollInterval is how often revisions are resolved anew. Defaults to two
 	// minutes; up to half of it is added at random so that applications do not
 	// ask all at once.

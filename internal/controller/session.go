@@ -229,7 +229,7 @@ func (s *session) desired(ctx context.Context) (*pipeline.Desired, error) {
 		return s.st.desired, nil
 	}
 	if s.app.Annotations[v1alpha1.AnnotationRefresh] == v1alpha1.RefreshHard {
-		s.renderer.Forget(s.instance)
+		s.renderer.RenderAnew(s.instance)
 	}
 	head, err := s.render(ctx, req)
 	var desired *pipeline.Desired

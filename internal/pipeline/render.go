@@ -5,19 +5,14 @@ package pipeline
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
-	"strings"
 	"sync"
 
 	"github.com/wavetrain/wavetrain/api/v1alpha1"
-	"github.com/wavetrain/wavetrain/internal/diag"
-	"github.com/wavetrain/wavetrain/internal/manifest"
 	"github.com/wavetrain/wavetrain/internal/render"
+	"github.com/wavetrain/wavetrain/internal/render/cache"
 	"github.com/wavetrain/wavetrain/internal/render/packed"
 	"github.com/wavetrain/wavetrain/internal/source"
 )
@@ -38,57 +33,26 @@ type Request struct {
 	APIVersions []string
 }
 
-// Desired is the rendered set of an Application at certain revisions.
-type Desired struct {
-	// Revisions are the resolved commits, in source order.
-	Revisions []string
-	// Tools that rendered the sources, in source order: Helm, Kustomize or
-	// Directory; empty for a source that only lends its files.
-	Tools []string
-	// Digest of the objects, independent of their order.
-	Digest   string
-	Warnings []diag.Diagnostic
-	// Reused is true when nothing that rendering reads had changed.
-	Reused bool
-
-	// objects is the rendered set, or packed holds it.
-	objects []manifest.Object
-	packed  *packed.Set
-}
-
-// NewDesired makes a rendered set of objects that somebody handed over. It keeps
-// them as they are.
-func NewDesired(revisions []string, objects []manifest.Object) *Desired {
-	return &Desired{Revisions: revisions, Digest: manifest.Digest(objects), objects: objects}
-}
-
-// Objects returns the rendered set, hooks included. It is unpacked when somebody
-// asks: keep the list for as long as it is worked on, and no longer. The objects
-// are shared and must not be changed.
-func (d *Desired) Objects() ([]manifest.Object, error) {
-	if d.packed == nil {
-		return d.objects, nil
-	}
-	return d.packed.Objects()
+// Rendering is how sources are rendered and where renderings are kept.
+type Rendering struct {
+	// Render renders one source. Defaults to render.Render, in this process.
+	Render render.Func
+	// Cache keeps renderings beyond this process; may be nil.
+	Cache *cache.Cache
 }
 
 // Renderer renders sources from Git and remembers, per Application, the last
-// result together with what was read for it.
+// renderings together with what they depend on.
 type Renderer struct {
-	store *source.Store
-	find  FindRepository
-	codec func() (*packed.Codec, error)
+	store     *source.Store
+	find      FindRepository
+	rendering Rendering
+	codec     func() (*packed.Codec, error)
 
 	mu   sync.Mutex
-	last map[string]remembered
-}
-
-// remembered is a rendered set with all that it depends on.
-type remembered struct {
-	request string
-	// reads holds, per source, path → object id of everything that was read.
-	reads   []map[string]string
-	desired Desired
+	last map[string][]*part
+	// anew names the applications that are to be rendered whatever is known.
+	anew map[string]bool
 }
 
 // FindRepository returns what a project may use of what is known about the
@@ -97,13 +61,16 @@ type FindRepository func(ctx context.Context, url, project string) (source.Repos
 
 // NewRenderer makes a Renderer that reads from store. Without find every
 // repository is fetched from the URL that Applications name.
-func NewRenderer(store *source.Store, find FindRepository) *Renderer {
+func NewRenderer(store *source.Store, find FindRepository, rendering Rendering) *Renderer {
 	if find == nil {
 		find = func(_ context.Context, url, _ string) (source.Repository, error) {
 			return source.Repository{URL: url}, nil
 		}
 	}
-	return &Renderer{store: store, find: find, codec: sync.OnceValues(packed.NewCodec), last: map[string]remembered{}}
+	if rendering.Render == nil {
+		rendering.Render = render.Render
+	}
+	return &Renderer{store: store, find: find, rendering: rendering, codec: sync.OnceValues(packed.NewCodec), last: map[string][]*part{}, anew: map[string]bool{}}
 }
 
 // Forget drops what is remembered of an application.
@@ -111,6 +78,14 @@ func (r *Renderer) Forget(app string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.last, app)
+	delete(r.anew, app)
+}
+
+// RenderAnew has the next rendering of an application ask nobody what is known.
+func (r *Renderer) RenderAnew(app string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.anew[app] = true
 }
 
 // Resolve returns the revisions that the sources' target revisions name now, as
@@ -151,8 +126,8 @@ func directoryOf(src v1alpha1.ApplicationSource) string {
 	return src.Path
 }
 
-// Render renders the sources at the given revisions. When everything that the
-// last rendering of this application read is unchanged, its result is returned.
+// Render renders the sources at the given revisions. A source for which everything
+// is unchanged that an earlier rendering read and asked is not rendered again.
 func (r *Renderer) Render(ctx context.Context, req Request, revisions []string) (desired *Desired, err error) {
 	trees := make([]source.Tree, len(req.Sources))
 	defer func() {
@@ -171,37 +146,20 @@ func (r *Renderer) Render(ctx context.Context, req Request, revisions []string) 
 			return nil, err
 		}
 	}
-	digest, err := requestDigest(req, revisions)
-	if err != nil {
-		return nil, err
-	}
-	if known, ok := r.recall(req.App, digest, trees); ok {
-		known.Revisions, known.Reused = revisions, true
-		return &known, nil
-	}
-	if desired, err = renderAll(ctx, req, revisions, trees); err != nil {
-		return nil, err
-	}
-	codec, err := r.codec()
-	if err != nil {
-		return nil, err
-	}
-	if desired.packed, err = codec.Pack(desired.objects); err != nil {
-		return nil, err
-	}
-	desired.Revisions, desired.objects = revisions, nil
-	r.remember(req.App, digest, trees, desired)
-	return desired, nil
+	return r.renderAll(ctx, req, revisions, trees)
 }
 
-func renderAll(ctx context.Context, req Request, revisions []string, trees []source.Tree) (*Desired, error) {
+func (r *Renderer) renderAll(ctx context.Context, req Request, revisions []string, trees []source.Tree) (*Desired, error) {
 	refs := map[string]fs.FS{}
 	for i, src := range req.Sources {
 		if src.Ref != "" {
 			refs[src.Ref] = trees[i]
 		}
 	}
-	desired := &Desired{Tools: make([]string, len(req.Sources))}
+	r.mu.Lock()
+	anew := r.anew[req.App]
+	r.mu.Unlock()
+	desired := &Desired{Revisions: revisions, Tools: make([]string, len(req.Sources)), Reused: true}
 	for i, src := range req.Sources {
 		if src.Ref != "" && src.Path == "" && src.Chart == "" {
 			continue
@@ -209,10 +167,14 @@ func renderAll(ctx context.Context, req Request, revisions []string, trees []sou
 		if src.Plugin != nil {
 			return nil, fmt.Errorf("source %d: plugins are not supported", i+1)
 		}
-		result, err := render.Render(ctx, render.Source{
+		from, err := render.Effective(render.Source{
 			Files: trees[i], Path: directoryOf(src), Refs: refs,
 			Helm: src.Helm, Kustomize: src.Kustomize, Directory: src.Directory,
-		}, render.Target{
+		}, req.Name)
+		if err != nil {
+			return nil, err
+		}
+		p, reused, err := r.part(ctx, req.App, anew, from, render.Target{
 			AppName: req.Name, Namespace: req.Namespace,
 			KubeVersion: req.KubeVersion, APIVersions: req.APIVersions,
 			Env: buildVariables(req, src, revisions[i]),
@@ -220,14 +182,13 @@ func renderAll(ctx context.Context, req Request, revisions []string, trees []sou
 		if err != nil {
 			return nil, err
 		}
-		for _, obj := range result.Objects {
-			obj.Provenance.Source = i
-			desired.objects = append(desired.objects, obj)
-		}
-		desired.Tools[i] = result.Tool
-		desired.Warnings = append(desired.Warnings, result.Warnings...)
+		desired.Reused = desired.Reused && reused
+		desired.Tools[i] = p.tool
+		desired.parts = append(desired.parts, placed{part: p, source: i})
+		desired.Warnings = append(desired.Warnings, p.warnings...)
 	}
-	desired.Digest = manifest.Digest(desired.objects)
+	desired.Digest = combined(desired.parts)
+	r.keep(req.App, desired.parts)
 	return desired, nil
 }
 
@@ -244,48 +205,4 @@ func buildVariables(req Request, src v1alpha1.ApplicationSource, commit string) 
 		"ARGOCD_APP_SOURCE_PATH":            src.Path,
 		"ARGOCD_APP_SOURCE_TARGET_REVISION": src.TargetRevision,
 	}
-}
-
-// requestDigest covers all of the input that is not in the repository. The
-// commit is part of it only where a parameter uses it.
-func requestDigest(req Request, revisions []string) (string, error) {
-	data, err := json.Marshal(req)
-	if err != nil {
-		return "", err
-	}
-	sum := sha256.New()
-	sum.Write(data)
-	if strings.Contains(string(data), "ARGOCD_APP_REVISION") {
-		for _, commit := range revisions {
-			sum.Write([]byte(commit))
-		}
-	}
-	return hex.EncodeToString(sum.Sum(nil)), nil
-}
-
-func (r *Renderer) recall(app, digest string, trees []source.Tree) (Desired, bool) {
-	r.mu.Lock()
-	known, ok := r.last[app]
-	r.mu.Unlock()
-	if !ok || known.request != digest {
-		return Desired{}, false
-	}
-	for i, reads := range known.reads {
-		for name, id := range reads {
-			if trees[i].ObjectID(name) != id {
-				return Desired{}, false
-			}
-		}
-	}
-	return known.desired, true
-}
-
-func (r *Renderer) remember(app, digest string, trees []source.Tree, desired *Desired) {
-	reads := make([]map[string]string, len(trees))
-	for i, tree := range trees {
-		reads[i] = tree.Reads()
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.last[app] = remembered{request: digest, reads: reads, desired: *desired}
 }

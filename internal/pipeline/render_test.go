@@ -4,6 +4,7 @@
 package pipeline_test
 
 import (
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -14,16 +15,22 @@ import (
 	"github.com/wavetrain/wavetrain/internal/gitserver/gittest"
 	"github.com/wavetrain/wavetrain/internal/manifest"
 	"github.com/wavetrain/wavetrain/internal/pipeline"
+	"github.com/wavetrain/wavetrain/internal/render/cache"
 	"github.com/wavetrain/wavetrain/internal/source"
 )
 
-func newRenderer(t *testing.T) *pipeline.Renderer {
+func newStore(t *testing.T) *source.Store {
 	t.Helper()
 	store, err := source.NewStore(source.Options{Dir: t.TempDir(), Env: gittest.Env(), RefsTTL: time.Nanosecond})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return pipeline.NewRenderer(store, nil)
+	return store
+}
+
+func newRenderer(t *testing.T) *pipeline.Renderer {
+	t.Helper()
+	return pipeline.NewRenderer(newStore(t), nil, pipeline.Rendering{})
 }
 
 func render(t *testing.T, r *pipeline.Renderer, req pipeline.Request) *pipeline.Desired {
@@ -165,5 +172,85 @@ func TestWhatIsNotSupportedIsSaid(t *testing.T) {
 	_, err = r.Render(t.Context(), pipeline.Request{App: "a", Sources: []v1alpha1.ApplicationSource{{RepoURL: repo.URL, Path: ".", Plugin: &v1alpha1.ApplicationSourcePlugin{Name: "p"}}}}, []string{repo.Git("rev-parse", "HEAD")})
 	if err == nil || !strings.Contains(err.Error(), "plugin") {
 		t.Errorf("a plugin: %v", err)
+	}
+}
+
+// A new definition in the cluster concerns only the charts that asked about it.
+func TestOnlyTheQuestionsThatWereAskedCount(t *testing.T) {
+	repo := gittest.New(t, map[string]string{
+		"asks/Chart.yaml":        chart,
+		"asks/templates/a.yaml":  template("a", `{{ .Capabilities.APIVersions.Has "example.test/v1" | quote }}`),
+		"lists/Chart.yaml":       chart,
+		"lists/templates/a.yaml": template("a", `{{ has "example.test/v1" .Capabilities.APIVersions | quote }}`),
+		"quiet/Chart.yaml":       chart,
+		"quiet/templates/a.yaml": template("a", `{{ .Capabilities.KubeVersion.Major | quote }}`),
+	})
+	r := newRenderer(t)
+	request := func(dir string, apis ...string) pipeline.Request {
+		return pipeline.Request{App: dir, Name: "shop", APIVersions: apis, Sources: []v1alpha1.ApplicationSource{{RepoURL: repo.URL, Path: dir, TargetRevision: "main"}}}
+	}
+	for _, c := range []struct {
+		dir, added string
+		reused     bool
+	}{
+		{"asks", "other.test/v1", true}, {"asks", "example.test/v1", false},
+		{"lists", "other.test/v1", false}, {"lists", "example.test/v1", false},
+		{"quiet", "other.test/v1", true}, {"quiet", "example.test/v1", true},
+	} {
+		render(t, r, request(c.dir, "v1"))
+		got := render(t, r, request(c.dir, "v1", c.added))
+		if got.Reused != c.reused {
+			t.Errorf("chart %s, the cluster begins to serve %s: reused %v, want %v", c.dir, c.added, got.Reused, c.reused)
+		}
+		if value := objects(t, got)[0].Object["data"].(map[string]any)["value"]; c.dir != "quiet" && value != strconv.FormatBool(c.added == "example.test/v1") {
+			t.Errorf("chart %s was told %v with %s", c.dir, value, c.added)
+		}
+	}
+}
+
+func TestRenderingsAreSharedBetweenProcessesAndApplications(t *testing.T) {
+	repo := gittest.New(t, map[string]string{
+		"shop/Chart.yaml":       chart,
+		"shop/templates/a.yaml": template("a", "{{ .Release.Name }}"),
+		"plain/a.yaml":          template("a", "x"),
+		"plain/sub/b.yaml":      template("b", "x"),
+	})
+	dir := t.TempDir()
+	process := func() *pipeline.Renderer {
+		kept, err := cache.Open(cache.Options{Dir: dir})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return pipeline.NewRenderer(newStore(t), nil, pipeline.Rendering{Cache: kept})
+	}
+	request := func(app, path string) pipeline.Request {
+		return pipeline.Request{App: app, Name: app, Sources: []v1alpha1.ApplicationSource{{RepoURL: repo.URL, Path: path, TargetRevision: "main"}}}
+	}
+	first := render(t, process(), request("one", "plain"))
+	if got := render(t, process(), request("one", "plain")); !got.Reused || got.Digest != first.Digest || names(t, got)[0] != "a" {
+		t.Errorf("after a restart: %+v", got)
+	}
+	if got := render(t, process(), request("two", "plain")); !got.Reused {
+		t.Error("another application of the same directory is rendered again")
+	}
+	render(t, process(), request("one", "shop"))
+	if got := render(t, process(), request("two", "shop")); got.Reused {
+		t.Error("a chart knows the name of its release")
+	}
+	anew := process()
+	anew.RenderAnew("one")
+	if got := render(t, anew, request("one", "plain")); got.Reused {
+		t.Error("somebody asked to render it whatever is known")
+	}
+	if got := render(t, anew, request("one", "plain")); !got.Reused {
+		t.Error("and only once")
+	}
+	repo.Commit("below", map[string]string{"plain/sub/b.yaml": template("b", "y")})
+	if got := render(t, process(), request("one", "plain")); !got.Reused {
+		t.Error("what lies in a directory that is not descended into does not count")
+	}
+	repo.Commit("beside", map[string]string{"plain/c.yaml": template("c", "y")})
+	if got := render(t, process(), request("one", "plain")); got.Reused {
+		t.Error("a new file counts")
 	}
 }

@@ -1,0 +1,84 @@
+// Copyright The Wavetrain Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package pipeline
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"slices"
+
+	"github.com/wavetrain/wavetrain/internal/diag"
+	"github.com/wavetrain/wavetrain/internal/manifest"
+)
+
+// Desired is the rendered set of an Application at certain revisions.
+type Desired struct {
+	// Revisions are the resolved commits, in source order.
+	Revisions []string
+	// Tools that rendered the sources, in source order: Helm, Kustomize or
+	// Directory; empty for a source that only lends its files.
+	Tools []string
+	// Digest of the objects, independent of their order.
+	Digest   string
+	Warnings []diag.Diagnostic
+	// Reused is true when nothing that rendering reads had changed.
+	Reused bool
+
+	// parts are the rendered sources; objects is what somebody handed over.
+	parts   []placed
+	objects []manifest.Object
+}
+
+// placed is a rendered source with its index among the application's.
+type placed struct {
+	*part
+	source int
+}
+
+// NewDesired makes a rendered set of objects that somebody handed over. It keeps
+// them as they are.
+func NewDesired(revisions []string, objects []manifest.Object) *Desired {
+	return &Desired{Revisions: revisions, Digest: manifest.Digest(objects), objects: objects}
+}
+
+// Objects returns the rendered set, hooks included. It is unpacked when somebody
+// asks: keep the list for as long as it is worked on, and no longer. The objects
+// are shared and must not be changed.
+func (d *Desired) Objects() ([]manifest.Object, error) {
+	if len(d.parts) == 0 {
+		return d.objects, nil
+	}
+	if len(d.parts) == 1 && d.parts[0].source == 0 {
+		return d.parts[0].set.Objects()
+	}
+	var all []manifest.Object
+	for _, p := range d.parts {
+		objects, err := p.set.Objects()
+		if err != nil {
+			return nil, err
+		}
+		for _, obj := range objects {
+			obj.Provenance.Source = p.source
+			all = append(all, obj)
+		}
+	}
+	return all, nil
+}
+
+// combined is the digest of several parts, independent of their order.
+func combined(parts []placed) string {
+	if len(parts) == 1 {
+		return parts[0].digest
+	}
+	digests := make([]string, len(parts))
+	for i, p := range parts {
+		digests[i] = p.digest
+	}
+	slices.Sort(digests)
+	sum := sha256.New()
+	for _, digest := range slices.Compact(digests) {
+		sum.Write([]byte(digest))
+	}
+	return "sha256:" + hex.EncodeToString(sum.Sum(nil))
+}
