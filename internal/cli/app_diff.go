@@ -124,6 +124,7 @@ func diffApp(ctx context.Context, s Streams, k *kube, c client.Client, name, rev
 	if err != nil {
 		return nil, err
 	}
+	defer store.Close()
 	preview, err := controller.NewPreview(ctx, controller.Options{Config: cfg, Namespace: k.namespace, Sources: store}, c, app)
 	if err != nil {
 		return nil, fmt.Errorf("compare application %q: %w", name, err)

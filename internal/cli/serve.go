@@ -145,6 +145,7 @@ func serve(ctx context.Context, s Streams, k *kube, f serveFlags, version string
 	if err != nil {
 		return err
 	}
+	defer store.Close()
 	rendering, endWorkers, err := f.render.rendering(renderings)
 	if err != nil {
 		return err

@@ -35,7 +35,7 @@ type applications struct {
 	opts         Options
 	caredFor     caredFor
 	client       client.Client
-	repositories repositories
+	repositories *repositories
 	renderer     *pipeline.Renderer
 	comparer     *pipeline.Comparer
 	destinations *destinations
@@ -57,7 +57,7 @@ func newApplications(opts Options, cares caredFor, c client.Client) *application
 	life, end := context.WithCancel(context.Background())
 	a := &applications{
 		opts: opts, caredFor: cares, client: c,
-		repositories: repositories{secrets: c, namespace: opts.Namespace},
+		repositories: newRepositories(c, opts.Namespace, opts.Clock),
 		comparer:     pipeline.NewComparer(),
 		wakeups:      newWakeups(), watchlist: newWatchlist(), renderings: newRenderings(),
 		installation: newInstallation(c, opts),

@@ -165,6 +165,7 @@ func New(opts Options) (*Controller, error) {
 		return nil, err
 	}
 	apps := newApplications(opts, cares, mgr.GetClient())
+	apps.repositories.configs = mgr.GetAPIReader()
 	if err := apps.setUp(mgr); err != nil {
 		return nil, err
 	}
@@ -188,11 +189,7 @@ func (c *Controller) Run(ctx context.Context) error {
 // Refresh looks at once whether the repository has something new for the
 // Applications that use it: a webhook said so, or somebody committed.
 func (c *Controller) Refresh(ctx context.Context, repo string) error {
-	known, err := c.apps.repositories.find(ctx, repo, "")
-	if err != nil {
-		return err
-	}
-	c.opts.Sources.Forget(known)
+	c.opts.Sources.Forget(repo)
 	list, err := c.apps.all(ctx)
 	if err != nil {
 		return err
@@ -200,7 +197,7 @@ func (c *Controller) Refresh(ctx context.Context, repo string) error {
 	for i := range list {
 		app := &list[i]
 		for _, src := range app.Spec.EffectiveSources() {
-			if src.RepoURL == repo {
+			if source.SameRepository(src.RepoURL, repo) {
 				c.apps.enqueue(types.NamespacedName{Namespace: app.Namespace, Name: app.Name})
 				break
 			}

@@ -231,6 +231,11 @@ func (s *session) desired(ctx context.Context) (*pipeline.Desired, error) {
 	if s.app.Annotations[v1alpha1.AnnotationRefresh] == v1alpha1.RefreshHard {
 		s.renderer.RenderAnew(s.instance)
 	}
+	if asked {
+		for _, src := range req.Sources {
+			s.opts.Sources.Forget(src.RepoURL)
+		}
+	}
 	head, err := s.render(ctx, req)
 	var desired *pipeline.Desired
 	if err == nil {

@@ -6,12 +6,16 @@ package source
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"os/exec"
 	"slices"
 	"strings"
+	"time"
 )
+
+// maxOutput bounds what a git command may print: the refs of a repository are a
+// few megabytes when there are a hundred thousand.
+const maxOutput = 256 << 20
 
 // git runs the git binary with a fixed, hardened configuration.
 type git struct {
@@ -20,25 +24,20 @@ type git struct {
 	config []string
 }
 
-// Error is a failed git command in a form fit for an Application's condition:
-// what was tried, and what git said in one line.
-type Error struct {
-	// Op is what was tried, for example "fetch".
-	Op string
-	// URL of the repository, without credentials.
-	URL string
-	// Detail is git's own last words.
-	Detail string
-	Err    error
+// commandError is what a git command that failed has said.
+type commandError struct {
+	said string
+	err  error
 }
 
-// Error implements error.
-func (e *Error) Error() string {
-	return fmt.Sprintf("%s %s: %s", e.Op, e.URL, e.Detail)
+func (e *commandError) Error() string {
+	if words := lastWords(e.said); words != "" {
+		return words
+	}
+	return e.err.Error()
 }
 
-// Unwrap returns the cause.
-func (e *Error) Unwrap() error { return e.Err }
+func (e *commandError) Unwrap() error { return e.err }
 
 func newGit(opts Options) git {
 	fileProtocol := "never"
@@ -50,6 +49,7 @@ func newGit(opts Options) git {
 		"GIT_CONFIG_GLOBAL=/dev/null",
 		"GIT_TERMINAL_PROMPT=0",
 		"GIT_ASKPASS=true",
+		"SSH_ASKPASS=true",
 		"GIT_OPTIONAL_LOCKS=0",
 		"GIT_SSH_COMMAND=ssh -o BatchMode=yes -o ConnectTimeout=10",
 		"LC_ALL=C",
@@ -64,6 +64,7 @@ func newGit(opts Options) git {
 			"-c", "protocol.ext.allow=never",
 			"-c", "fetch.recurseSubmodules=false",
 			"-c", "gc.auto=0",
+			"-c", "maintenance.auto=false",
 			"-c", "http.lowSpeedLimit=1000",
 			"-c", "http.lowSpeedTime=30",
 			"-c", "safe.directory=*",
@@ -72,21 +73,32 @@ func newGit(opts Options) git {
 }
 
 // command builds a git command; dir is the mirror or empty.
-func (g git) command(ctx context.Context, dir string, args ...string) *exec.Cmd {
+func (g git) command(ctx context.Context, a *access, dir string, args ...string) *exec.Cmd {
 	full := slices.Clone(g.config)
 	if dir != "" {
 		full = append(full, "--git-dir", dir)
 	}
 	cmd := exec.CommandContext(ctx, g.binary, append(full, args...)...)
-	cmd.Env = g.env
+	cmd.Env = append(slices.Clone(g.env), a.environment()...)
+	// git has children, the transport among them, that outlive it and keep its
+	// output open.
+	killWithChildren(cmd)
+	cmd.WaitDelay = 2 * time.Second
 	return cmd
 }
 
-// run returns what the command printed. The error carries git's last line on
-// standard error.
+// run returns what the command printed.
 func (g git) run(ctx context.Context, dir string, args ...string) ([]byte, error) {
-	cmd := g.command(ctx, dir, args...)
-	var stdout, stderr bytes.Buffer
+	return g.runAs(ctx, nil, dir, args...)
+}
+
+// runAs is run with access to a remote.
+func (g git) runAs(ctx context.Context, a *access, dir string, args ...string) ([]byte, error) {
+	return g.runCommand(ctx, a, g.command(ctx, a, dir, args...))
+}
+
+func (g git) runCommand(ctx context.Context, a *access, cmd *exec.Cmd) ([]byte, error) {
+	stdout, stderr := boundedBuffer{limit: maxOutput}, boundedBuffer{limit: 64 << 10, drop: true}
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	err := cmd.Run()
 	if err == nil {
@@ -95,22 +107,27 @@ func (g git) run(ctx context.Context, dir string, args ...string) ([]byte, error
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
-	if detail := lastWords(stderr.String()); detail != "" {
-		return nil, errors.New(detail)
+	if stdout.full {
+		return nil, fmt.Errorf("the answer is larger than %d MiB", maxOutput>>20)
 	}
-	return nil, err
+	return nil, &commandError{said: strings.TrimSpace(a.censor(stderr.String())), err: err}
 }
 
-// lastWords picks the line of git's standard error that says what is wrong:
-// the last one marked fatal or error, else the last.
-func lastWords(stderr string) string {
-	lines := strings.Split(strings.TrimSpace(stderr), "\n")
-	for _, line := range slices.Backward(lines) {
-		for _, mark := range []string{"fatal: ", "error: ", "remote: "} {
-			if rest, ok := strings.CutPrefix(line, mark); ok {
-				return rest
-			}
-		}
+// boundedBuffer refuses to grow beyond its limit, or drops what is more.
+type boundedBuffer struct {
+	bytes.Buffer
+	limit int
+	drop  bool
+	full  bool
+}
+
+func (b *boundedBuffer) Write(p []byte) (int, error) {
+	if b.Len()+len(p) <= b.limit {
+		return b.Buffer.Write(p)
 	}
-	return lines[len(lines)-1]
+	b.full = true
+	if b.drop {
+		return len(p), nil
+	}
+	return 0, fmt.Errorf("more than %d bytes", b.limit)
 }

@@ -9,131 +9,323 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
-	"k8s.io/utils/clock"
+	"github.com/gofrs/flock"
+	"golang.org/x/sync/singleflight"
 )
 
 // mirror is the bare copy of one repository.
 type mirror struct {
-	url, display, dir string
-	git               git
-	timeout, refsTTL  time.Duration
-	clock             clock.PassiveClock
+	store   *Store
+	dir     string
+	objects *objects
+	// broken is set when the copy turns out to be damaged.
+	broken atomic.Bool
+	// asks lets all who want the same of the remote wait for one answer.
+	asks singleflight.Group
 
-	refsMu  sync.Mutex
+	mu sync.Mutex
+	// repo is what is known now; its credentials may change.
+	repo   Repository
+	digest string
+	// moved is where the server sent us, on the same host.
+	moved string
+
 	refsAt  time.Time
 	refsVal *Refs
-
-	// fetchMu lets one fetch at a time write to the mirror; readers never take
-	// it.
-	fetchMu sync.Mutex
+	refsRaw [32]byte
+	trouble trouble
 }
 
-// refs asks the remote for its refs, at most once per refsTTL for all callers.
+// refs asks the remote for its refs, at most once per RefsTTL for all callers.
 func (m *mirror) refs(ctx context.Context) (*Refs, error) {
-	m.refsMu.Lock()
-	defer m.refsMu.Unlock()
-	if m.refsVal != nil && m.clock.Since(m.refsAt) < m.refsTTL {
+	m.mu.Lock()
+	clock := m.store.opts.Clock
+	if m.refsVal != nil && clock.Since(m.refsAt) < m.store.opts.RefsTTL {
+		defer m.mu.Unlock()
 		return m.refsVal, nil
 	}
-	ctx, cancel := m.bounded(ctx)
-	defer cancel()
-	out, err := m.git.run(ctx, "", "ls-remote", "--symref", "--", m.url)
-	if err != nil {
-		return nil, m.fail("list refs of", err)
+	if err := m.trouble.standing(clock.Now()); err != nil {
+		m.mu.Unlock()
+		return nil, err
 	}
-	m.refsVal, m.refsAt = parseRefs(out), m.clock.Now()
-	return m.refsVal, nil
+	m.mu.Unlock()
+	value, err := m.once(ctx, "refs", func(ctx context.Context) (any, error) {
+		out, err := m.remote(ctx, "list refs of", func(ctx context.Context, a *access, address string) ([]byte, error) {
+			return m.store.git.runAs(ctx, a, "", "ls-remote", "--symref", "--", address)
+		})
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		m.trouble.note(clock.Now(), err)
+		if err != nil {
+			return nil, err
+		}
+		m.refsAt = clock.Now()
+		if sum := digestOf(out); m.refsVal == nil || sum != m.refsRaw {
+			m.refsVal, m.refsRaw = parseRefs(out), sum
+		}
+		return m.refsVal, nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	refs, _ := value.(*Refs)
+	return refs, nil
+}
+
+// once runs f once for all who ask for key meanwhile. It goes on when the one who
+// asked first gives up.
+func (m *mirror) once(ctx context.Context, key string, f func(context.Context) (any, error)) (any, error) {
+	timeout := m.store.opts.Timeout
+	done := m.asks.DoChan(key, func() (any, error) {
+		ctx, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), timeout, errNoAnswer(timeout))
+		defer cancel()
+		return f(ctx)
+	})
+	select {
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	case res := <-done:
+		return res.Val, res.Err
+	}
 }
 
 // ensure makes the mirror hold the commit.
 func (m *mirror) ensure(ctx context.Context, commit string) error {
-	if m.has(ctx, commit) {
+	if m.has(commit) {
 		return nil
 	}
-	m.fetchMu.Lock()
-	defer m.fetchMu.Unlock()
-	if m.has(ctx, commit) {
+	_, err := m.once(ctx, "commit "+commit, func(ctx context.Context) (any, error) {
+		unlock, err := m.lock(ctx, m.dir)
+		if err != nil {
+			return nil, err
+		}
+		defer unlock()
+		if m.has(commit) {
+			return struct{}{}, nil
+		}
+		if err := m.fetch(ctx, commit); err != nil {
+			return nil, err
+		}
+		return struct{}{}, m.tidy(ctx)
+	})
+	return err
+}
+
+// fetch gets one commit without its history, or everything where a server does
+// not give out single commits. A mirror that is damaged is made again.
+func (m *mirror) fetch(ctx context.Context, commit string) error {
+	if m.broken.Load() {
+		if err := m.discard(); err != nil {
+			return err
+		}
+	}
+	old := m.exists()
+	err := m.fetchInto(ctx, commit)
+	if err == nil && m.has(commit) {
 		return nil
 	}
-	if err := m.fetchAll(ctx); err != nil {
+	if old && (err == nil || reasonOf(err) == Other || reasonOf(err) == Damaged) {
+		// Whatever an older process left behind, a new copy does not have it.
+		if err := m.discard(); err != nil {
+			return err
+		}
+		err = m.fetchInto(ctx, commit)
+	}
+	if err == nil && !m.has(commit) {
+		err = &Error{
+			Op: "fetch commit " + short(commit) + " of", URL: m.repository().display(), Reason: NoRevision,
+			Detail: "the repository does not have it any more", Hint: "choose another revision",
+		}
+	}
+	return err
+}
+
+func (m *mirror) fetchInto(ctx context.Context, commit string) error {
+	if err := m.init(ctx, m.dir); err != nil {
 		return err
 	}
-	if m.has(ctx, commit) {
-		return nil
-	}
-	// A commit that no branch reaches any more can often still be had by name.
-	ctxFetch, cancel := m.bounded(ctx)
-	defer cancel()
-	if _, err := m.git.run(ctxFetch, m.dir, "fetch", "--quiet", "--no-tags", "--", m.url, commit); err != nil {
-		return m.fail("fetch commit "+short(commit)+" of", err)
-	}
-	return nil
-}
-
-func (m *mirror) fetchAll(ctx context.Context) error {
-	if err := m.init(ctx); err != nil {
+	op := "fetch commit " + short(commit) + " of"
+	_, err := m.remote(ctx, op, func(ctx context.Context, a *access, address string) ([]byte, error) {
+		ref := "+" + commit + ":refs/snapshots/" + commit
+		return m.store.git.runAs(ctx, a, m.dir, "fetch", "--quiet", "--depth=1", "--no-tags", "--no-write-fetch-head", "--", address, ref)
+	})
+	if err == nil || reasonOf(err) != Other {
 		return err
 	}
-	ctx, cancel := m.bounded(ctx)
-	defer cancel()
-	_, err := m.git.run(ctx, m.dir, "fetch", "--quiet", "--force", "--prune", "--no-tags", "--",
-		m.url, "+refs/heads/*:refs/heads/*", "+refs/tags/*:refs/tags/*")
-	if err != nil {
-		return m.fail("fetch", err)
+	_, errAll := m.remote(ctx, "fetch", func(ctx context.Context, a *access, address string) ([]byte, error) {
+		return m.store.git.runAs(ctx, a, m.dir, "fetch", "--quiet", "--force", "--prune", "--no-tags", "--no-write-fetch-head", "--",
+			address, "+refs/heads/*:refs/heads/*", "+refs/tags/*:refs/tags/*")
+	})
+	if errAll == nil && !m.has(commit) {
+		return gone(m.repository(), op, err)
 	}
-	return nil
+	return errAll
 }
 
-// init makes the bare repository. A directory that an interrupted first run
-// left half-made is made again.
-func (m *mirror) init(ctx context.Context) error {
-	if _, err := os.Stat(filepath.Join(m.dir, "HEAD")); err == nil {
+// gone says that a repository does not have a commit any more; the server's own
+// words, if they say that it does not give it out, are the cause.
+func gone(repo Repository, op string, cause error) error {
+	return &Error{
+		Op: op, URL: repo.display(), Reason: NoRevision,
+		Detail: "no branch or tag reaches it any more", Hint: "choose another revision", Err: cause,
+	}
+}
+
+// init makes a bare repository. A directory that an interrupted first run left
+// half-made is made again, and locks of commands that were killed are removed: who
+// calls holds the lock of ours.
+func (m *mirror) init(ctx context.Context, dir string) error {
+	if _, err := os.Stat(filepath.Join(dir, "wavetrain")); err == nil {
+		for _, name := range []string{"shallow.lock", "packed-refs.lock", "config.lock", "HEAD.lock"} {
+			if err := os.Remove(filepath.Join(dir, name)); err != nil && !errors.Is(err, os.ErrNotExist) {
+				return fmt.Errorf("remove stale lock of repository copy: %w", err)
+			}
+		}
 		return nil
 	}
-	if err := os.RemoveAll(m.dir); err != nil {
-		return fmt.Errorf("clear half-made mirror: %w", err)
+	if err := os.RemoveAll(dir); err != nil {
+		return fmt.Errorf("clear half-made copy: %w", err)
 	}
-	if _, err := m.git.run(ctx, "", "init", "--quiet", "--bare", m.dir); err != nil {
-		return m.fail("make mirror of", err)
+	if _, err := m.store.git.run(ctx, "", "init", "--quiet", "--bare", dir); err != nil {
+		return m.fail("make a copy of", nil, err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "wavetrain"), []byte(m.repository().display()+"\n"), 0o600); err != nil {
+		return fmt.Errorf("make a copy of a repository: %w", err)
 	}
 	return nil
 }
 
-func (m *mirror) has(ctx context.Context, commit string) bool {
-	_, err := m.git.run(ctx, m.dir, "cat-file", "-e", commit+"^{commit}")
+func (m *mirror) exists() bool {
+	_, err := os.Stat(m.dir)
 	return err == nil
 }
 
-// expand turns an abbreviated commit id into the full one.
-func (m *mirror) expand(ctx context.Context, abbreviated string) (string, error) {
-	m.fetchMu.Lock()
-	defer m.fetchMu.Unlock()
-	if err := m.fetchAll(ctx); err != nil {
-		return "", err
+// discard deletes the copy. Who reads it at this moment fails and tries again.
+func (m *mirror) discard() error {
+	m.objects.forget()
+	if err := os.RemoveAll(m.dir); err != nil {
+		return fmt.Errorf("delete damaged copy of %s: %w", m.repository().display(), err)
 	}
-	out, err := m.git.run(ctx, m.dir, "rev-parse", "--verify", "--quiet", abbreviated+"^{commit}")
+	m.broken.Store(false)
+	return nil
+}
+
+func (m *mirror) has(commit string) bool {
+	if m.broken.Load() || !m.exists() {
+		return false
+	}
+	_, err := m.objects.root(commit)
+	if err != nil && !errors.Is(err, errNoProcess) && (errors.Is(err, errDamaged) || !errors.Is(err, errMissingObject)) {
+		m.broken.Store(true)
+	}
+	return err == nil
+}
+
+// lock keeps other processes from writing to the directory.
+func (m *mirror) lock(ctx context.Context, dir string) (unlock func(), err error) {
+	l := flock.New(dir + ".lock")
+	if _, err := l.TryLockContext(ctx, 50*time.Millisecond); err != nil {
+		return nil, fmt.Errorf("wait for another process that fetches %s: %w", m.repository().display(), err)
+	}
+	// Closing gives the lock back in any case.
+	return func() { _ = l.Close() }, nil
+}
+
+// expand turns an abbreviated commit id into the full one. That needs to know all
+// commits, which a copy of their files does not: they get a copy of their own,
+// without files where the server can leave them out.
+func (m *mirror) expand(ctx context.Context, abbreviated string) (string, error) {
+	dir := strings.TrimSuffix(m.dir, ".git") + "-history.git"
+	value, err := m.once(ctx, "expand "+abbreviated, func(ctx context.Context) (any, error) {
+		unlock, err := m.lock(ctx, dir)
+		if err != nil {
+			return "", err
+		}
+		defer unlock()
+		if err := m.init(ctx, dir); err != nil {
+			return "", err
+		}
+		if full, err := m.parseCommit(ctx, dir, abbreviated); err == nil {
+			return full, nil
+		}
+		_, err = m.remote(ctx, "fetch the history of", func(ctx context.Context, a *access, address string) ([]byte, error) {
+			return m.store.git.runAs(ctx, a, dir, "fetch", "--quiet", "--force", "--prune", "--no-tags", "--no-write-fetch-head",
+				"--filter=tree:0", "--", address, "+refs/heads/*:refs/heads/*", "+refs/tags/*:refs/tags/*")
+		})
+		if err != nil {
+			return "", err
+		}
+		return m.parseCommit(ctx, dir, abbreviated)
+	})
 	if err != nil {
 		return "", err
 	}
-	full := string(out[:max(0, len(out)-1)])
+	full, _ := value.(string)
+	return full, nil
+}
+
+func (m *mirror) parseCommit(ctx context.Context, dir, abbreviated string) (string, error) {
+	out, err := m.store.git.run(ctx, dir, "rev-parse", "--verify", "--quiet", abbreviated+"^{commit}")
+	if err != nil {
+		return "", err
+	}
+	full := strings.TrimSpace(string(out))
 	if !isFullCommit(full) {
 		return "", fmt.Errorf("%q is no commit", abbreviated)
 	}
 	return full, nil
 }
 
-func (m *mirror) bounded(ctx context.Context) (context.Context, context.CancelFunc) {
-	return context.WithTimeoutCause(ctx, m.timeout, fmt.Errorf("no answer within %s", m.timeout))
-}
+// Of the commits in a mirror the newest are kept when it is tidied up, which is
+// when fetching has left many files.
+const (
+	keptCommits = 200
+	maxPacks    = 50
+)
 
-func (m *mirror) fail(op string, err error) error {
-	if errors.Is(err, context.Canceled) {
+// tidy bounds what the mirror takes of the disk. Objects that a reader may still
+// want are not that old.
+func (m *mirror) tidy(ctx context.Context) error {
+	packs, err := filepath.Glob(filepath.Join(m.dir, "objects", "pack", "*.pack"))
+	if err != nil || len(packs) <= maxPacks {
 		return err
 	}
-	return &Error{Op: op, URL: m.display, Detail: err.Error(), Err: err}
+	out, err := m.store.git.run(ctx, m.dir, "for-each-ref", "--sort=-committerdate", "--format=%(refname)", "refs/snapshots/")
+	if err != nil {
+		return m.fail("tidy up the copy of", nil, err)
+	}
+	for i, ref := range strings.Fields(string(out)) {
+		if i < keptCommits {
+			continue
+		}
+		if _, err := m.store.git.run(ctx, m.dir, "update-ref", "-d", ref); err != nil {
+			return m.fail("tidy up the copy of", nil, err)
+		}
+	}
+	if _, err := m.store.git.run(ctx, m.dir, "gc", "--quiet", "--prune=2.hours.ago"); err != nil {
+		return m.fail("tidy up the copy of", nil, err)
+	}
+	return nil
 }
+
+func (m *mirror) repository() Repository {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.repo
+}
+
+func errNoAnswer(timeout time.Duration) error {
+	return &noAnswerError{timeout}
+}
+
+// noAnswerError is the cause of a command that took too long.
+type noAnswerError struct{ after time.Duration }
+
+func (e *noAnswerError) Error() string { return fmt.Sprintf("no answer within %s", e.after) }
 
 func short(commit string) string { return commit[:min(7, len(commit))] }

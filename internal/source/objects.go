@@ -8,22 +8,54 @@ import (
 	"bytes"
 	"context"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io"
 	"os/exec"
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 )
 
-// objects reads git objects by id through one `git cat-file --batch` process.
+// idleReader is how long a git process that nobody asks anything is kept.
+const idleReader = 30 * time.Second
+
+// errMissingObject is wrapped by the error of an object that is not in the mirror.
+var errMissingObject = errors.New("no such object")
+
+// errDamaged is wrapped by the error of an object that refers to one that is not
+// there.
+var errDamaged = errors.New("the copy is damaged")
+
+// errNoProcess is wrapped by the error of git not being started.
+var errNoProcess = errors.New("git cannot be started")
+
+// objects reads the objects of one mirror by id, through one
+// `git cat-file --batch` process for all who read. The process is started when it
+// is needed, again when it has died, and ended when nobody asks any more.
 type objects struct {
-	mu     sync.Mutex
+	git git
+	dir string
+
+	mu    sync.Mutex
+	proc  *batch
+	timer *time.Timer
+
+	treesMu sync.Mutex
+	// trees and older are two generations of parsed trees; entries counts those of
+	// the younger one.
+	trees, older map[string][]entry
+	entries      int
+	roots        map[string]string
+}
+
+// batch is a running process.
+type batch struct {
 	cmd    *exec.Cmd
 	stdin  io.WriteCloser
 	stdout *bufio.Reader
 	cancel context.CancelFunc
-	trees  map[string][]entry
 }
 
 // entry is one line of a git tree.
@@ -39,16 +71,19 @@ const (
 	modeExecutable = "100755"
 )
 
-func openObjects(g git, dir string) (*objects, error) {
+// maxEntries bounds a generation of parsed trees.
+const maxEntries = 100_000
+
+func newObjects(g git, dir string) *objects {
+	return &objects{git: g, dir: dir, trees: map[string][]entry{}, roots: map[string]string{}}
+}
+
+func (o *objects) start() (*batch, error) {
 	ctx, cancel := context.WithCancel(context.Background())
-	cmd := g.command(ctx, dir, "cat-file", "--batch")
-	stdin, err := cmd.StdinPipe()
-	if err != nil {
-		cancel()
-		return nil, err
-	}
-	stdout, err := cmd.StdoutPipe()
-	if err != nil {
+	cmd := o.git.command(ctx, nil, o.dir, "cat-file", "--batch")
+	stdin, errIn := cmd.StdinPipe()
+	stdout, errOut := cmd.StdoutPipe()
+	if err := errors.Join(errIn, errOut); err != nil {
 		cancel()
 		return nil, err
 	}
@@ -56,18 +91,37 @@ func openObjects(g git, dir string) (*objects, error) {
 		cancel()
 		return nil, err
 	}
-	return &objects{cmd: cmd, stdin: stdin, stdout: bufio.NewReaderSize(stdout, 64<<10), cancel: cancel, trees: map[string][]entry{}}, nil
+	return &batch{cmd: cmd, stdin: stdin, stdout: bufio.NewReaderSize(stdout, 64<<10), cancel: cancel}, nil
 }
 
-// close ends the process.
-func (o *objects) close() error {
+// close ends the process; the next read starts another.
+func (o *objects) close() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	defer o.cancel()
-	if err := o.stdin.Close(); err != nil {
-		return err
+	if o.timer != nil {
+		o.timer.Stop()
+		o.timer = nil
 	}
-	return o.cmd.Wait()
+	o.end()
+}
+
+// forget is close for a mirror whose content has been replaced.
+func (o *objects) forget() {
+	o.close()
+	o.treesMu.Lock()
+	defer o.treesMu.Unlock()
+	o.trees, o.older, o.entries, o.roots = map[string][]entry{}, nil, 0, map[string]string{}
+}
+
+func (o *objects) end() {
+	if o.proc == nil {
+		return
+	}
+	// How a process ends that has nothing to do any more is of no interest.
+	_ = o.proc.stdin.Close()
+	o.proc.cancel()
+	_ = o.proc.cmd.Wait()
+	o.proc = nil
 }
 
 // read returns type and content of the object that expr names.
@@ -77,35 +131,91 @@ func (o *objects) read(expr string) (kind string, data []byte, err error) {
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if _, err := io.WriteString(o.stdin, expr+"\n"); err != nil {
+	o.keep()
+	for attempt := range 2 {
+		fresh := o.proc == nil
+		if fresh {
+			if o.proc, err = o.start(); err != nil {
+				return "", nil, fmt.Errorf("%w: %w", errNoProcess, err)
+			}
+		}
+		kind, data, err = o.proc.ask(expr)
+		if err == nil || errors.Is(err, errMissingObject) {
+			return kind, data, err
+		}
+		o.end()
+		if fresh || attempt > 0 {
+			break
+		}
+	}
+	return "", nil, err
+}
+
+// keep puts off the end of the process.
+func (o *objects) keep() {
+	if o.timer != nil {
+		o.timer.Reset(idleReader)
+		return
+	}
+	o.timer = time.AfterFunc(idleReader, o.close)
+}
+
+func (b *batch) ask(expr string) (kind string, data []byte, err error) {
+	if _, err := io.WriteString(b.stdin, expr+"\n"); err != nil {
 		return "", nil, fmt.Errorf("ask git for %s: %w", expr, err)
 	}
-	header, err := o.stdout.ReadString('\n')
+	header, err := b.stdout.ReadString('\n')
 	if err != nil {
 		return "", nil, fmt.Errorf("read %s from git: %w", expr, err)
 	}
 	fields := strings.Fields(header)
 	if len(fields) != 3 {
-		return "", nil, fmt.Errorf("git has no object %s: %s", expr, strings.TrimSpace(header))
+		return "", nil, fmt.Errorf("git has no object %s: %w", expr, errMissingObject)
 	}
 	size, err := strconv.Atoi(fields[2])
 	if err != nil {
 		return "", nil, fmt.Errorf("read %s from git: size %q", expr, fields[2])
 	}
 	data = make([]byte, size+1)
-	if _, err := io.ReadFull(o.stdout, data); err != nil {
+	if _, err := io.ReadFull(b.stdout, data); err != nil {
 		return "", nil, fmt.Errorf("read %s from git: %w", expr, err)
 	}
 	return fields[1], data[:size], nil
 }
 
+// root returns the id of a commit's tree.
+func (o *objects) root(commit string) (string, error) {
+	o.treesMu.Lock()
+	known, ok := o.roots[commit]
+	o.treesMu.Unlock()
+	if ok {
+		return known, nil
+	}
+	kind, data, err := o.read(commit)
+	if err != nil {
+		return "", err
+	}
+	first, ok := bytes.CutPrefix(data, []byte("tree "))
+	if kind != "commit" || !ok || len(first) < 40 {
+		return "", fmt.Errorf("%s is a %s, not a commit", short(commit), kind)
+	}
+	tree := string(first[:40])
+	if _, err := o.tree(tree); err != nil {
+		return "", fmt.Errorf("%w: %w", errDamaged, err)
+	}
+	o.treesMu.Lock()
+	defer o.treesMu.Unlock()
+	if len(o.roots) > 10_000 {
+		clear(o.roots)
+	}
+	o.roots[commit] = tree
+	return tree, nil
+}
+
 // tree returns the entries of a tree object.
 func (o *objects) tree(id string) ([]entry, error) {
-	o.mu.Lock()
-	cached, ok := o.trees[id]
-	o.mu.Unlock()
-	if ok {
-		return cached, nil
+	if known, ok := o.parsed(id); ok {
+		return known, nil
 	}
 	kind, data, err := o.read(id)
 	if err != nil {
@@ -118,10 +228,31 @@ func (o *objects) tree(id string) ([]entry, error) {
 	if err != nil {
 		return nil, fmt.Errorf("git object %s: %w", id, err)
 	}
-	o.mu.Lock()
-	o.trees[id] = entries
-	o.mu.Unlock()
+	o.treesMu.Lock()
+	defer o.treesMu.Unlock()
+	o.add(id, entries)
 	return entries, nil
+}
+
+func (o *objects) parsed(id string) ([]entry, bool) {
+	o.treesMu.Lock()
+	defer o.treesMu.Unlock()
+	if known, ok := o.trees[id]; ok {
+		return known, true
+	}
+	known, ok := o.older[id]
+	if ok {
+		o.add(id, known)
+	}
+	return known, ok
+}
+
+func (o *objects) add(id string, entries []entry) {
+	if o.entries > maxEntries {
+		o.older, o.trees, o.entries = o.trees, map[string][]entry{}, 0
+	}
+	o.trees[id] = entries
+	o.entries += len(entries) + 1
 }
 
 // parseTree reads git's binary tree format: "mode name\0" and 20 bytes of

@@ -5,15 +5,15 @@ package source
 
 import (
 	"bytes"
+	"context"
+	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"maps"
 	"path"
 	"slices"
 	"strings"
 	"sync"
-	"time"
 )
 
 // maxLinks bounds how many symbolic links one path may pass through.
@@ -21,7 +21,7 @@ const maxLinks = 32
 
 // Snapshot is the tree of one commit as a read-only file system. Symbolic links
 // are followed inside the repository; one that leads out of it is an error.
-// Submodules read as empty directories.
+// Submodules are read from their own repositories, at the commit that is recorded.
 //
 // It records what was read (Reads), which is exactly what a result made from it
 // depends on.
@@ -31,43 +31,46 @@ type Snapshot struct {
 	// Commit is the full commit id.
 	Commit string
 
+	mirror  *mirror
 	objects *objects
 	root    entry
+	// content fetches what lies outside of the repository: submodules, and files
+	// that Git LFS keeps.
+	content content
 
-	mu    sync.Mutex
-	reads map[string]string
+	mu         sync.Mutex
+	reads      map[string]string
+	submodules map[string]*Snapshot
+	modules    map[string]string
+}
+
+// place is where a path leads: an entry, and the snapshot that it is read from,
+// which inside a submodule is another one.
+type place struct {
+	entry
+	in *Snapshot
 }
 
 var _ Tree = (*Snapshot)(nil)
 
-func openSnapshot(g git, dir, display, commit string) (*Snapshot, error) {
-	objs, err := openObjects(g, dir)
+func openSnapshot(ctx context.Context, m *mirror, commit string) (*Snapshot, error) {
+	display := m.repository().display()
+	root, err := m.objects.root(commit)
 	if err != nil {
-		return nil, &Error{Op: "open commit " + short(commit) + " of", URL: display, Detail: err.Error(), Err: err}
+		return nil, &Error{Op: "open commit " + short(commit) + " of", URL: display, Reason: Damaged, Detail: err.Error(), Err: err}
 	}
-	_, data, err := objs.read(commit)
-	if err == nil {
-		if first, ok := bytes.CutPrefix(data, []byte("tree ")); ok && len(first) >= 40 {
-			root := entry{mode: modeTree, name: ".", id: string(first[:40])}
-			return &Snapshot{URL: display, Commit: commit, objects: objs, root: root, reads: map[string]string{}}, nil
-		}
-		err = fmt.Errorf("%s is not a commit", short(commit))
-	}
-	return nil, &Error{Op: "open commit " + short(commit) + " of", URL: display, Detail: err.Error(), Err: joinClose(err, objs)}
-}
-
-func joinClose(err error, objs *objects) error {
-	if errClose := objs.close(); errClose != nil {
-		return fmt.Errorf("%w; %w", err, errClose)
-	}
-	return err
+	return &Snapshot{
+		URL: display, Commit: commit, mirror: m, objects: m.objects,
+		root: entry{mode: modeTree, name: ".", id: root}, content: newContent(ctx, m), reads: map[string]string{},
+	}, nil
 }
 
 // Revision implements Tree: the full commit id.
 func (s *Snapshot) Revision() string { return s.Commit }
 
-// Close ends the git process behind the snapshot.
-func (s *Snapshot) Close() error { return s.objects.close() }
+// Close implements Tree. What is behind the snapshot belongs to all who read the
+// repository.
+func (s *Snapshot) Close() error { return nil }
 
 // ObjectID returns the git object id of the file or directory, or "" when there
 // is none. Equal ids are equal content.
@@ -105,13 +108,13 @@ func (s *Snapshot) Open(name string) (fs.File, error) {
 		if err != nil {
 			return nil, err
 		}
-		return &dir{info: info{entry: e}, entries: entries}, nil
+		return &dir{info: info{entry: e.entry}, entries: entries}, nil
 	}
-	data, err := s.blob("open", name, e)
+	data, err := e.in.blob("open", name, e.entry)
 	if err != nil {
 		return nil, err
 	}
-	return &file{info: info{entry: e, size: int64(len(data))}, Reader: bytes.NewReader(data)}, nil
+	return &file{info: info{entry: e.entry, size: int64(len(data))}, Reader: bytes.NewReader(data)}, nil
 }
 
 // ReadFile implements fs.ReadFileFS.
@@ -120,16 +123,19 @@ func (s *Snapshot) ReadFile(name string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return s.blob("read", name, e)
+	return e.in.blob("read", name, e.entry)
 }
 
 func (s *Snapshot) blob(op, name string, e entry) ([]byte, error) {
 	kind, data, err := s.objects.read(e.id)
 	if err != nil {
-		return nil, &fs.PathError{Op: op, Path: name, Err: err}
+		return nil, &fs.PathError{Op: op, Path: name, Err: s.damaged(err)}
 	}
 	if kind != "blob" {
 		return nil, &fs.PathError{Op: op, Path: name, Err: fmt.Errorf("is a directory")}
+	}
+	if data, err = s.content.smudge(data); err != nil {
+		return nil, &fs.PathError{Op: op, Path: name, Err: err}
 	}
 	return data, nil
 }
@@ -141,14 +147,23 @@ func (s *Snapshot) ReadDir(name string) ([]fs.DirEntry, error) {
 		return nil, err
 	}
 	if e.mode == modeSubmodule {
-		return nil, nil
+		sub, err := e.in.submodule(e.entry.id)
+		if err != nil || sub == nil {
+			return nil, pathError("readdir", name, err)
+		}
+		return sub.ReadDir(".")
 	}
 	if e.mode != modeTree {
 		return nil, &fs.PathError{Op: "readdir", Path: name, Err: fmt.Errorf("not a directory")}
 	}
-	entries, err := s.objects.tree(e.id)
+	return e.in.list(name, e.id)
+}
+
+// list returns the entries of a tree that lies at name.
+func (s *Snapshot) list(name, id string) ([]fs.DirEntry, error) {
+	entries, err := s.objects.tree(id)
 	if err != nil {
-		return nil, &fs.PathError{Op: "readdir", Path: name, Err: err}
+		return nil, &fs.PathError{Op: "readdir", Path: name, Err: s.damaged(err)}
 	}
 	list := make([]fs.DirEntry, 0, len(entries))
 	for _, child := range entries {
@@ -161,6 +176,8 @@ func (s *Snapshot) ReadDir(name string) ([]fs.DirEntry, error) {
 				continue
 			}
 			child.mode, child.id = target.mode, target.id
+			list = append(list, &info{entry: child, fsys: target.in, path: full})
+			continue
 		}
 		list = append(list, &info{entry: child, fsys: s, path: full})
 	}
@@ -174,18 +191,18 @@ func (s *Snapshot) Stat(name string) (fs.FileInfo, error) {
 	if err != nil {
 		return nil, err
 	}
-	return (&info{entry: e, fsys: s, path: name}).Info()
+	return (&info{entry: e.entry, fsys: e.in, path: name}).Info()
 }
 
 // find is lookup that records the outcome and speaks in fs errors.
-func (s *Snapshot) find(op, name string) (entry, error) {
+func (s *Snapshot) find(op, name string) (place, error) {
 	if !fs.ValidPath(name) {
-		return entry{}, &fs.PathError{Op: op, Path: name, Err: fs.ErrInvalid}
+		return place{}, &fs.PathError{Op: op, Path: name, Err: fs.ErrInvalid}
 	}
 	e, err := s.lookup(name)
 	if err != nil {
 		s.record(name, "")
-		return entry{}, &fs.PathError{Op: op, Path: name, Err: err}
+		return place{}, &fs.PathError{Op: op, Path: name, Err: err}
 	}
 	s.record(name, e.id)
 	// What a link leads to goes by the link's name.
@@ -194,127 +211,75 @@ func (s *Snapshot) find(op, name string) (entry, error) {
 }
 
 // lookup walks the tree to name and follows symbolic links.
-func (s *Snapshot) lookup(name string) (entry, error) {
+func (s *Snapshot) lookup(name string) (place, error) {
 	links := 0
 	return s.walk(path.Clean(name), &links)
 }
 
-func (s *Snapshot) walk(name string, links *int) (entry, error) {
+func (s *Snapshot) walk(name string, links *int) (place, error) {
 	at := s.root
 	if name == "." {
-		return at, nil
+		return place{at, s}, nil
 	}
 	var passed []string
 	rest := strings.Split(name, "/")
 	for len(rest) > 0 {
 		part := rest[0]
+		if at.mode == modeSubmodule {
+			return s.walkSubmodule(at.id, passed, rest, links)
+		}
 		rest = rest[1:]
 		if at.mode != modeTree {
-			return entry{}, fs.ErrNotExist
+			return place{}, fs.ErrNotExist
 		}
 		children, err := s.objects.tree(at.id)
 		if err != nil {
-			return entry{}, err
+			return place{}, s.damaged(err)
 		}
 		i := slices.IndexFunc(children, func(e entry) bool { return e.name == part })
 		if i < 0 {
-			return entry{}, fs.ErrNotExist
+			return place{}, fs.ErrNotExist
 		}
 		at = children[i]
 		if at.mode != modeSymlink {
 			passed = append(passed, part)
+			if at.mode == modeSubmodule {
+				s.noteSubmodule(at.id, path.Join(passed...))
+			}
 			continue
 		}
 		if *links++; *links > maxLinks {
-			return entry{}, fmt.Errorf("too many symbolic links")
+			return place{}, fmt.Errorf("too many symbolic links")
 		}
 		_, target, err := s.objects.read(at.id)
 		if err != nil {
-			return entry{}, err
+			return place{}, s.damaged(err)
 		}
 		resolved := path.Join(path.Join(passed...), string(target))
 		if path.IsAbs(string(target)) || resolved == ".." || strings.HasPrefix(resolved, "../") {
-			return entry{}, fmt.Errorf("symbolic link %s leads out of the repository", path.Join(append(passed, part)...))
+			return place{}, fmt.Errorf("symbolic link %s leads out of the repository", path.Join(append(passed, part)...))
 		}
 		return s.walk(path.Join(append([]string{resolved}, rest...)...), links)
 	}
-	return at, nil
+	return place{at, s}, nil
 }
 
-// info describes a tree entry; it is both FileInfo and DirEntry.
-type info struct {
-	entry entry
-	size  int64
-	fsys  *Snapshot
-	path  string
-}
-
-func (i *info) Name() string { return path.Base(i.entry.name) }
-func (i *info) IsDir() bool {
-	return i.entry.mode == modeTree || i.entry.mode == modeSubmodule
-}
-func (i *info) Type() fs.FileMode  { return i.Mode().Type() }
-func (i *info) Size() int64        { return i.size }
-func (i *info) ModTime() time.Time { return time.Time{} }
-func (i *info) Sys() any           { return nil }
-
-func (i *info) Mode() fs.FileMode {
-	switch i.entry.mode {
-	case modeTree, modeSubmodule:
-		return fs.ModeDir | 0o555
-	case modeSymlink:
-		return fs.ModeSymlink | 0o444
-	case modeExecutable:
-		return 0o555
-	default:
-		return 0o444
+// damaged notes that the mirror lacks what it must have, so that it is made again
+// before the next look.
+func (s *Snapshot) damaged(err error) error {
+	if errors.Is(err, errNoProcess) {
+		return err
+	}
+	s.mirror.broken.Store(true)
+	return &Error{
+		Op: "read commit " + short(s.Commit) + " of", URL: s.URL, Reason: Damaged,
+		Detail: "the local copy is damaged (" + err.Error() + ")", Hint: "it is fetched anew", Err: err,
 	}
 }
 
-// Info implements fs.DirEntry; the size of a file is read when it is asked for.
-func (i *info) Info() (fs.FileInfo, error) {
-	if i.fsys == nil || i.IsDir() || i.size != 0 {
-		return i, nil
+func pathError(op, name string, err error) error {
+	if err == nil {
+		return nil
 	}
-	data, err := i.fsys.blob("stat", i.path, i.entry)
-	if err != nil {
-		return nil, err
-	}
-	i.size = int64(len(data))
-	return i, nil
-}
-
-type file struct {
-	info
-	io.Reader
-}
-
-func (f *file) Stat() (fs.FileInfo, error) { return &f.info, nil }
-func (f *file) Close() error               { return nil }
-
-type dir struct {
-	info
-	entries []fs.DirEntry
-	offset  int
-}
-
-func (d *dir) Stat() (fs.FileInfo, error) { return &d.info, nil }
-func (d *dir) Close() error               { return nil }
-func (d *dir) Read([]byte) (int, error) {
-	return 0, &fs.PathError{Op: "read", Path: d.path, Err: fmt.Errorf("is a directory")}
-}
-
-// ReadDir implements fs.ReadDirFile.
-func (d *dir) ReadDir(n int) ([]fs.DirEntry, error) {
-	left := d.entries[d.offset:]
-	if n <= 0 {
-		d.offset = len(d.entries)
-		return left, nil
-	}
-	if len(left) == 0 {
-		return nil, io.EOF
-	}
-	n = min(n, len(left))
-	d.offset += n
-	return left[:n], nil
+	return &fs.PathError{Op: op, Path: name, Err: err}
 }

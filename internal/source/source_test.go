@@ -28,6 +28,7 @@ func newStore(t *testing.T, opts source.Options) *source.Store {
 	if err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(store.Close)
 	return store
 }
 

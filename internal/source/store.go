@@ -5,34 +5,18 @@ package source
 
 import (
 	"context"
-	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"net/url"
+	"maps"
+	"net/http"
 	"os"
 	"path/filepath"
-	"strings"
+	"slices"
 	"sync"
 	"time"
 
 	"k8s.io/utils/clock"
 )
-
-// Repository is where commits come from.
-type Repository struct {
-	// URL is the address that Applications name and that errors show.
-	URL string
-	// FetchURL is where it is really fetched from: a mirror, or the server that
-	// `wavetrain up` puts in its place. Empty means URL.
-	FetchURL string
-}
-
-func (r Repository) fetchURL() string {
-	if r.FetchURL != "" {
-		return r.FetchURL
-	}
-	return r.URL
-}
 
 // Options of a Store.
 type Options struct {
@@ -54,13 +38,19 @@ type Options struct {
 	Clock clock.PassiveClock
 }
 
-// Store keeps one bare mirror per repository.
-type Store struct {
-	opts Options
-	git  git
+// credentialDirPrefix is what directories begin with that hold credentials for
+// the time of one command.
+const credentialDirPrefix = "access-"
 
-	mu      sync.Mutex
-	mirrors map[Repository]*mirror
+// Store keeps one bare mirror per repository, and charts.
+type Store struct {
+	opts   Options
+	git    git
+	tokens appTokens
+
+	mu         sync.Mutex
+	mirrors    map[string]*mirror
+	transports map[string]*http.Transport
 }
 
 // NewStore makes a Store. The directory is created when it is missing; a
@@ -78,85 +68,149 @@ func NewStore(opts Options) (*Store, error) {
 	if err := os.MkdirAll(opts.Dir, 0o700); err != nil {
 		return nil, fmt.Errorf("make directory of repository mirrors: %w", err)
 	}
-	return &Store{opts: opts, git: newGit(opts), mirrors: map[Repository]*mirror{}}, nil
+	s := &Store{opts: opts, git: newGit(opts), mirrors: map[string]*mirror{}, transports: map[string]*http.Transport{}}
+	s.tokens = appTokens{clock: opts.Clock, store: s, tokens: map[string]appToken{}}
+	return s, s.sweep()
+}
+
+// sweep deletes credentials that a process which was killed has left. A command
+// that runs has made its own a few minutes ago at most.
+func (s *Store) sweep() error {
+	left, err := filepath.Glob(filepath.Join(s.opts.Dir, credentialDirPrefix+"*"))
+	if err != nil {
+		return err
+	}
+	for _, dir := range left {
+		info, err := os.Stat(dir)
+		if err != nil || s.opts.Clock.Since(info.ModTime()) < time.Hour {
+			continue
+		}
+		if err := os.RemoveAll(dir); err != nil {
+			return fmt.Errorf("delete credentials of an earlier run: %w", err)
+		}
+	}
+	return nil
+}
+
+// Close ends the git processes that are kept for reading. The Store can be used
+// again.
+func (s *Store) Close() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, m := range s.mirrors {
+		m.objects.close()
+	}
+	for _, t := range s.transports {
+		t.CloseIdleConnections()
+	}
 }
 
 // Resolve returns the commit id that revision names in the repository now. An
 // empty revision is HEAD; see Refs.Resolve for the rules. A full commit id is
 // returned as it is, without asking the repository.
 func (s *Store) Resolve(ctx context.Context, repo Repository, revision string) (string, error) {
+	return s.resolve(ctx, repo, revision, "")
+}
+
+func (s *Store) resolve(ctx context.Context, repo Repository, revision, tagPrefix string) (string, error) {
 	if isFullCommit(revision) {
 		return revision, nil
 	}
-	m := s.mirror(repo)
+	m, err := s.mirror(repo)
+	if err != nil {
+		return "", err
+	}
 	refs, err := m.refs(ctx)
 	if err != nil {
 		return "", err
 	}
-	commit, err := refs.Resolve(revision)
+	commit, err := refs.Resolve(revision, tagPrefix)
 	if err == nil {
 		return commit, nil
 	}
 	if isAbbreviatedCommit(revision) {
+		if full, ok := refs.abbreviated(revision); ok {
+			return full, nil
+		}
 		if full, errAbbrev := m.expand(ctx, revision); errAbbrev == nil {
 			return full, nil
 		}
 	}
-	return "", &Error{Op: "resolve revision " + quoteRevision(revision) + " of", URL: m.display, Detail: err.Error(), Err: err}
+	return "", &Error{
+		Op: "resolve revision " + quoteRevision(revision) + " of", URL: repo.display(), Reason: NoRevision, Detail: err.Error(), Err: err,
+	}
 }
 
-// Forget drops what is remembered about the repository's refs, so that the next
-// Resolve asks again (a webhook or a refresh said something changed).
-func (s *Store) Forget(repo Repository) {
-	m := s.mirror(repo)
-	m.refsMu.Lock()
-	defer m.refsMu.Unlock()
-	m.refsAt = time.Time{}
+// Version identifies what the repository offers now: as long as it is the same,
+// every revision names what it named before. It costs one question to the
+// repository per RefsTTL, however many ask.
+func (s *Store) Version(ctx context.Context, repo Repository) (string, error) {
+	m, err := s.mirror(repo)
+	if err != nil {
+		return "", err
+	}
+	if _, err := m.refs(ctx); err != nil {
+		return "", err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return hex.EncodeToString(m.refsRaw[:]), nil
+}
+
+// Forget drops what is remembered about the refs of a repository, however its URL
+// is spelled, and about failures to read them, so that the next Resolve asks again
+// (a webhook or a refresh said something changed).
+func (s *Store) Forget(url string) {
+	s.mu.Lock()
+	mirrors := slices.Collect(maps.Values(s.mirrors))
+	s.mu.Unlock()
+	for _, m := range mirrors {
+		m.forget(url)
+	}
+}
+
+func (m *mirror) forget(url string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if SameRepository(m.repo.URL, url) {
+		m.refsAt, m.trouble, m.moved = time.Time{}, trouble{}, ""
+	}
 }
 
 // Snapshot opens the tree of a commit, fetching it first when the mirror does
 // not hold it. Close it after use.
 func (s *Store) Snapshot(ctx context.Context, repo Repository, commit string) (*Snapshot, error) {
-	m := s.mirror(repo)
+	m, err := s.mirror(repo)
+	if err != nil {
+		return nil, err
+	}
 	if err := m.ensure(ctx, commit); err != nil {
 		return nil, err
 	}
-	return openSnapshot(s.git, m.dir, m.display, commit)
+	return openSnapshot(ctx, m, commit)
 }
 
-func (s *Store) mirror(repo Repository) *mirror {
+// mirror returns the copy of the repository, and tells it what is known now.
+func (s *Store) mirror(repo Repository) (*mirror, error) {
+	digest, err := repo.Credentials.digest()
+	if err != nil {
+		return nil, err
+	}
+	key := repo.key()
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	if m, ok := s.mirrors[repo]; ok {
-		return m
+	m, ok := s.mirrors[key]
+	if !ok {
+		dir := filepath.Join(s.opts.Dir, key+".git")
+		m = &mirror{store: s, dir: dir, objects: newObjects(s.git, dir), repo: repo, digest: digest}
+		s.mirrors[key] = m
 	}
-	sum := sha256.Sum256([]byte(repo.fetchURL()))
-	m := &mirror{
-		url:     repo.fetchURL(),
-		display: withoutCredentials(repo.URL),
-		dir:     filepath.Join(s.opts.Dir, hex.EncodeToString(sum[:8])+".git"),
-		git:     s.git,
-		timeout: s.opts.Timeout,
-		refsTTL: s.opts.RefsTTL,
-		clock:   s.opts.Clock,
+	s.mu.Unlock()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.digest != digest || m.repo.URL != repo.URL {
+		// What failed before may succeed now, and the other way round.
+		m.digest, m.refsAt, m.trouble, m.moved = digest, time.Time{}, trouble{}, ""
 	}
-	s.mirrors[repo] = m
-	return m
-}
-
-// SameRepository tells whether two URLs are spellings of one: with or without a
-// trailing slash or the suffix ".git".
-func SameRepository(a, b string) bool { return normaliseURL(a) == normaliseURL(b) }
-
-func normaliseURL(raw string) string {
-	return strings.TrimSuffix(strings.TrimSuffix(raw, "/"), ".git")
-}
-
-func withoutCredentials(raw string) string {
-	u, err := url.Parse(raw)
-	if err != nil || u.User == nil {
-		return raw
-	}
-	u.User = nil
-	return u.String()
+	m.repo = repo
+	return m, nil
 }

@@ -31,7 +31,7 @@ func (s *Store) Locate(ctx context.Context, t Target) (string, error) {
 	if t.Chart != "" {
 		return "", chartUnsupported(t)
 	}
-	return s.Resolve(ctx, t.Repository, t.Revision)
+	return s.resolve(ctx, t.Repository, t.Revision, t.TagPrefix)
 }
 
 // Open returns the content of the target at a revision that Locate has returned.

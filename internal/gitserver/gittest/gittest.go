@@ -5,6 +5,7 @@
 package gittest
 
 import (
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -49,6 +50,10 @@ func New(t testing.TB, files map[string]string) *Repository {
 	return r
 }
 
+// Handler serves the repository below /repo.git, for servers that ask for a login
+// or misbehave.
+func (r *Repository) Handler() http.Handler { return r.server.Handler() }
+
 // Vanish stops serving the repository.
 func (r *Repository) Vanish() {
 	if err := r.server.Close(); err != nil {
@@ -83,11 +88,17 @@ func (r *Repository) Commit(message string, files map[string]string) string {
 	r.Git("add", "--all")
 	r.Git("commit", "--quiet", "--allow-empty", "--message", message)
 	if r.mirror != nil {
-		if _, err := r.mirror.Update(r.t.Context()); err != nil {
-			r.t.Fatal(err)
-		}
+		r.Update()
 	}
 	return r.Git("rev-parse", "HEAD")
+}
+
+// Update serves what was committed by other means than Commit.
+func (r *Repository) Update() {
+	r.t.Helper()
+	if _, err := r.mirror.Update(r.t.Context()); err != nil {
+		r.t.Fatal(err)
+	}
 }
 
 // Git runs git in the work tree and returns what it prints.
