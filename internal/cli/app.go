@@ -25,7 +25,7 @@ func newAppCmd(s Streams) *cobra.Command {
 		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(newAppListCmd(s), newAppGetCmd(s), newAppSyncCmd(s), newAppWaitCmd(s), newAppDiffCmd(s), newAppRecordCmd(s),
-		newAppTerminateCmd(s), newAppConfirmCmd(s), newAppDeleteCmd(s), newAppHistoryCmd(s), newAppRollbackCmd(s))
+		newAppTerminateCmd(s), newAppConfirmCmd(s), newAppDeleteCmd(s), newAppHistoryCmd(s), newAppRollbackCmd(s), newAppResourcesCmd(s))
 	return cmd
 }
 

@@ -76,6 +76,11 @@ func describeApp(w io.Writer, app *v1alpha1.Application) error {
 		return nil
 	}
 	fmt.Fprintln(w)
+	return resourceTable(w, app)
+}
+
+// resourceTable prints what an Application manages.
+func resourceTable(w io.Writer, app *v1alpha1.Application) error {
 	return table(w, []string{"WAVE", "KIND", "NAMESPACE", "NAME", "SYNC", "HEALTH", "MESSAGE"}, resourceRows(app))
 }
 

@@ -94,8 +94,7 @@ func TestServe(t *testing.T) {
 	if err := c.Create(t.Context(), app); err != nil {
 		t.Fatal(err)
 	}
-	code, _, stderr := call(t, "app", "wait", "shop", "-n", namespace, "--kubeconfig", env.Kubeconfig, "--timeout", "1m")
-	if code != exitOK {
+	if code, _, stderr := call(t, "app", "wait", "shop", "-n", namespace, "--kubeconfig", env.Kubeconfig, "--timeout", "1m"); code != exitOK {
 		t.Errorf("waiting for the Application exits with %d:\n%s\n%s", code, stderr, r.err)
 	}
 
@@ -122,6 +121,25 @@ func TestServe(t *testing.T) {
 	}
 	if code, stdout, _ := call(t, "app", "list", "-N", "team-a", "-o", "name", "--kubeconfig", env.Kubeconfig); code != exitOK || stdout != "application.argoproj.io/shop\n" {
 		t.Errorf("app list -N exits with %d and prints %q", code, stdout)
+	}
+
+	// Somebody has left something in the destination namespace.
+	if code, _, stderr := call(t, "app", "resources", "shop", "-n", namespace, "--orphaned", "--kubeconfig", env.Kubeconfig); code != exitFailed || !strings.Contains(stderr, "does not monitor orphaned resources") {
+		t.Errorf("app resources --orphaned without a project that monitors exits with %d:\n%s", code, stderr)
+	}
+	if err := c.Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "left"}}); err != nil {
+		t.Fatal(err)
+	}
+	monitor := client.RawPatch(types.MergePatchType, []byte(`{"spec":{"orphanedResources":{}}}`))
+	if err := c.Patch(t.Context(), &v1alpha1.AppProject{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "default"}}, monitor); err != nil {
+		t.Fatal(err)
+	}
+	code, stdout, stderr := call(t, "app", "resources", "shop", "-n", namespace, "--orphaned", "-o", "json", "--kubeconfig", env.Kubeconfig)
+	if code != exitOK || strings.Join(strings.Fields(stdout), "") != `[{"kind":"ConfigMap","namespace":"default","name":"left"}]` {
+		t.Errorf("app resources --orphaned exits with %d:\n%s%s", code, stdout, stderr)
+	}
+	if code, stdout, stderr := call(t, "app", "resources", "team-a/shop", "--kubeconfig", env.Kubeconfig); code != exitOK || !strings.Contains(stdout, "theirs") {
+		t.Errorf("app resources exits with %d:\n%s%s", code, stdout, stderr)
 	}
 
 	r.stop()

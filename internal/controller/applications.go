@@ -42,6 +42,7 @@ type applications struct {
 	wakeups      *wakeups
 	watchlist    *watchlist
 	renderings   *renderings
+	orphanage    *orphanage
 	installation *installation
 
 	// life ends when the controller stops; rollouts live in it, not in the
@@ -59,7 +60,7 @@ func newApplications(opts Options, cares caredFor, c client.Client) *application
 		opts: opts, caredFor: cares, client: c,
 		repositories: newRepositories(c, opts.Namespace, opts.Clock),
 		comparer:     pipeline.NewComparer(),
-		wakeups:      newWakeups(), watchlist: newWatchlist(), renderings: newRenderings(),
+		wakeups:      newWakeups(), watchlist: newWatchlist(), renderings: newRenderings(), orphanage: newOrphanage(),
 		installation: newInstallation(c, opts),
 		life:         life, end: end,
 		states: map[types.NamespacedName]*appState{},
@@ -67,6 +68,7 @@ func newApplications(opts Options, cares caredFor, c client.Client) *application
 	a.renderer = pipeline.NewRenderer(opts.Sources, a.repositories.find, opts.Rendering)
 	a.destinations = newDestinations(opts.Config, c, opts.Namespace, a.installation.current.Load, func(server string, change cluster.Change) {
 		a.wakeups.add(a.watchlist.concerned(server, change)...)
+		a.wakeups.add(a.orphanage.concerned(server, change)...)
 	})
 	return a
 }
@@ -158,6 +160,7 @@ func (a *applications) forget(name types.NamespacedName) {
 	instance := a.instance(name)
 	a.watchlist.remove(name, instance)
 	a.wakeups.add(a.renderings.remove(name)...)
+	a.orphanage.unfollow(name)
 	a.renderer.Forget(instance)
 	a.comparer.Forget(instance)
 	if st == nil {

@@ -30,6 +30,33 @@ type Preview struct {
 // NewPreview compares an Application with its cluster the way the controller
 // does, and writes nothing.
 func NewPreview(ctx context.Context, opts Options, c client.Client, app *v1alpha1.Application) (*Preview, error) {
+	s, err := newGlance(ctx, opts, c, app)
+	if err != nil {
+		return nil, err
+	}
+	a := s.applications
+	if err := s.remember(ctx); err != nil {
+		a.end()
+		return nil, err
+	}
+	s.comparing = true
+	s.observe(ctx)
+	if err := ctx.Err(); err != nil {
+		a.end()
+		return nil, context.Cause(ctx)
+	}
+	if s.comparison == nil || s.unknownSources() {
+		a.end()
+		if len(s.problems) == 0 {
+			return nil, fmt.Errorf("application %s/%s cannot be compared", app.Namespace, app.Name)
+		}
+		return nil, errors.New(s.problems[0].Message)
+	}
+	return &Preview{Comparison: s.comparison, apps: a, dest: s.dest, write: writePolicy(s.plainOperation())}, nil
+}
+
+// newGlance is a look at an Application by somebody who is not the controller.
+func newGlance(ctx context.Context, opts Options, c client.Client, app *v1alpha1.Application) (*session, error) {
 	opts = opts.withDefaults()
 	// Whoever runs the command asks about this Application and its neighbours in
 	// the control namespace.
@@ -44,27 +71,10 @@ func NewPreview(ctx context.Context, opts Options, c client.Client, app *v1alpha
 		a.end()
 		return nil, err
 	}
-	s := &session{
+	return &session{
 		applications: a, st: &appState{}, app: app.DeepCopy(), before: app, settings: told,
 		now: a.opts.Clock.Now(), instance: a.instance(nameOf(app)),
-	}
-	if err := s.remember(ctx); err != nil {
-		a.end()
-		return nil, err
-	}
-	s.observe(ctx)
-	if err := ctx.Err(); err != nil {
-		a.end()
-		return nil, context.Cause(ctx)
-	}
-	if s.comparison == nil || s.unknownSources() {
-		a.end()
-		if len(s.problems) == 0 {
-			return nil, fmt.Errorf("application %s/%s cannot be compared", app.Namespace, app.Name)
-		}
-		return nil, errors.New(s.problems[0].Message)
-	}
-	return &Preview{Comparison: s.comparison, apps: a, dest: s.dest, write: writePolicy(s.plainOperation())}, nil
+	}, nil
 }
 
 // Predict returns what the API server would make of an object if it were applied.

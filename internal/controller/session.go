@@ -96,6 +96,11 @@ type session struct {
 	problems   []v1alpha1.ApplicationCondition
 	// shared are the objects that other Applications have too.
 	shared []sharedObject
+	// orphans are the objects in the destination namespace that nobody manages, if
+	// the Application shall warn of them.
+	orphans []manifest.Key
+	// comparing is true for a look that nobody wants more of than the comparison.
+	comparing bool
 	// unseen is what Applications render that have not been looked at; nil until
 	// somebody asks.
 	unseen map[manifest.Key]bool
@@ -199,6 +204,7 @@ func (s *session) lookAt(ctx context.Context, desired *pipeline.Desired) error {
 	s.comparison, s.compared, s.state = comparison, desired, nil
 	s.watch(comparison)
 	s.findShared(comparison)
+	s.findOrphans(ctx)
 	return nil
 }
 

@@ -159,6 +159,9 @@ func (s *session) fillConditions() {
 	if warning, ok := s.sharedWarning(); ok {
 		found = append(found, warning)
 	}
+	if warning, ok := s.orphanWarning(); ok {
+		found = append(found, warning)
+	}
 	if warning, ok := status.Truncated(s.st.dropped); ok {
 		found = append(found, warning)
 	}
