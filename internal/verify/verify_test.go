@@ -344,7 +344,7 @@ func FuzzRun(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		objects, err := manifest.Decode("f.yaml", []byte(text))
 		if err != nil {
-			t.Skip("no manifest")
+			return
 		}
 		run := func() []string {
 			p := plan.Build(plan.Input{App: "shop", Namespace: "demo", Objects: objects})
