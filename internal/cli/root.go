@@ -104,6 +104,7 @@ which resources are created in which phase and wave, and rolls them out step by 
 
 Start with:
   wavetrain waves CHART          the resources per phase and wave, as a page
+  wavetrain verify PATH          whether that order can work
   wavetrain up DIR               an embedded control plane that follows the Git repository in DIR`,
 		Version:       version,
 		SilenceUsage:  true,
@@ -132,7 +133,7 @@ Start with:
 
 func commands(version string, s Streams) []*cobra.Command {
 	return []*cobra.Command{
-		newWavesCmd(s), newUpCmd(s), newAppCmd(s), newServeCmd(s), newSandboxCmd(s), newVersionCmd(s, version),
+		newWavesCmd(s), newVerifyCmd(s, version), newExplainCmd(s), newUpCmd(s), newAppCmd(s), newServeCmd(s), newSandboxCmd(s), newVersionCmd(s, version),
 		newRenderWorkerCmd(s),
 	}
 }

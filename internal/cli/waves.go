@@ -59,6 +59,14 @@ Exit codes: 0 done, 1 the page of --check is stale or an input cannot be rendere
 			return a.run(cmd.Context(), s)
 		},
 	}
+	a.addRenderFlags(cmd)
+	a.output.addFlag(cmd, "table", "markdown", "html", "json")
+	cmd.Flags().StringVar(&a.check, "check", "", "compare with the page in this file and fail if it is stale")
+	return cmd
+}
+
+// addRenderFlags adds the flags that say how sources are rendered.
+func (a *wavesArguments) addRenderFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringArrayVarP(&a.valueFiles, "values", "f", nil, "value file for Helm; can be given several times, later ones win")
 	f.StringArrayVar(&a.set, "set", nil, "set a Helm value: a.b=c (several, separated by commas)")
@@ -67,9 +75,6 @@ Exit codes: 0 done, 1 the page of --check is stale or an input cannot be rendere
 	f.StringVarP(&a.namespace, "namespace", "n", "", "destination namespace (default: \"default\", or the Application's)")
 	f.StringVar(&a.kubeVersion, "kube-version", "", "Kubernetes version to render for")
 	f.StringSliceVar(&a.apiVersions, "api-versions", nil, "API versions to render for, besides the built-in ones")
-	a.output.addFlag(cmd, "table", "markdown", "html", "json")
-	f.StringVar(&a.check, "check", "", "compare with the page in this file and fail if it is stale")
-	return cmd
 }
 
 func (a *wavesArguments) run(ctx context.Context, s Streams) error {

@@ -21,7 +21,6 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/wavetrain/wavetrain/api/v1alpha1"
-	"github.com/wavetrain/wavetrain/internal/config"
 	"github.com/wavetrain/wavetrain/internal/diag"
 	"github.com/wavetrain/wavetrain/internal/manifest"
 	"github.com/wavetrain/wavetrain/internal/plan"
@@ -38,16 +37,34 @@ type wavesCollector struct {
 	// repos by their directory, so that one repository is read through one file
 	// system.
 	repos map[string]*localRepo
+	// follow adds the Applications that Applications bring along; seen are those
+	// that have been added.
+	follow bool
+	seen   map[string]bool
 	// root is the repository of the first argument.
 	root     string
 	services []waves.Service
+	// planned are the same services with what checks need to know of them.
+	planned  []planned
 	warnings []diag.Diagnostic
 	// piped is the digest of standard input.
 	piped string
 }
 
+// planned is a service with where it comes from.
+type planned struct {
+	plan *plan.Plan
+	repo *localRepo
+	// app is nil for a chart, a directory or manifests.
+	app *v1alpha1.Application
+	// file is where the Application is written, valueFiles the files of the
+	// repository from which Helm has values.
+	file       manifest.Provenance
+	valueFiles []string
+}
+
 func newWavesCollector(args wavesArguments, stdin io.Reader) *wavesCollector {
-	return &wavesCollector{args: args, stdin: stdin, repos: map[string]*localRepo{}}
+	return &wavesCollector{args: args, stdin: stdin, repos: map[string]*localRepo{}, seen: map[string]bool{}}
 }
 
 func (c *wavesCollector) collect(ctx context.Context) error {
@@ -105,6 +122,9 @@ func (c *wavesCollector) addDirectory(ctx context.Context, dir string) error {
 	if err != nil {
 		return err
 	}
+	if c.follow && holdsRepository(repo, rel) {
+		return c.addRepository(ctx, repo)
+	}
 	src := render.Source{Files: repo.files, Path: rel}
 	name := c.args.release
 	chart, isChart, err := chartName(repo, rel)
@@ -129,8 +149,8 @@ func (c *wavesCollector) addDirectory(ctx context.Context, dir string) error {
 	if err != nil {
 		return err
 	}
-	c.plan(name, namespace, objects, repo.config)
-	return nil
+	c.plan(name, namespace, objects, planned{repo: repo, valueFiles: valueFiles(src)})
+	return c.followChildren(ctx, repo, objects)
 }
 
 // chartName is the name in a directory's Chart.yaml.
@@ -170,19 +190,16 @@ func (c *wavesCollector) addFile(ctx context.Context, file string) error {
 	if err != nil {
 		return err
 	}
-	isApp := func(o manifest.Object) bool {
-		return o.Key().GroupKind().String() == "Application.argoproj.io"
-	}
-	if !slices.ContainsFunc(objects, isApp) {
+	if !slices.ContainsFunc(objects, isApplication) {
 		name := c.args.release
 		if name == "" {
 			name = strings.TrimSuffix(filepath.Base(file), filepath.Ext(file))
 		}
-		c.plan(name, c.namespaceOr(defaultNamespace), objects, repo.config)
+		c.plan(name, c.namespaceOr(defaultNamespace), objects, planned{repo: repo})
 		return nil
 	}
 	for _, o := range objects {
-		if !isApp(o) {
+		if !isApplication(o) {
 			continue
 		}
 		if err := c.addApplication(ctx, repo, o); err != nil {
@@ -202,6 +219,11 @@ func (c *wavesCollector) addApplication(ctx context.Context, repo *localRepo, o 
 	if err := yaml.Unmarshal(data, &app); err != nil {
 		return fmt.Errorf("%s:%d: Application %s: %w", o.Provenance.File, o.Provenance.Line, o.GetName(), err)
 	}
+	if id := app.Namespace + "/" + app.Name; c.follow && c.seen[id] {
+		return nil
+	} else if c.follow {
+		c.seen[id] = true
+	}
 	namespace := c.namespaceOr(app.Spec.Destination.Namespace)
 	sources := app.Spec.EffectiveSources()
 	if len(sources) == 0 {
@@ -216,6 +238,7 @@ func (c *wavesCollector) addApplication(ctx context.Context, repo *localRepo, o 
 			refs[s.Ref] = repo.files
 		}
 	}
+	of := planned{repo: repo, app: &app, file: o.Provenance}
 	var objects []manifest.Object
 	for i, s := range sources {
 		if s.Path == "" && s.Ref != "" {
@@ -229,6 +252,7 @@ func (c *wavesCollector) addApplication(ctx context.Context, repo *localRepo, o 
 		if err != nil {
 			return fmt.Errorf("Application %s: %w", app.Name, err)
 		}
+		of.valueFiles = append(of.valueFiles, valueFiles(src)...)
 		for _, r := range rendered {
 			r.Provenance.Source = i
 			objects = append(objects, r)
@@ -238,8 +262,8 @@ func (c *wavesCollector) addApplication(ctx context.Context, repo *localRepo, o 
 	if c.args.release != "" {
 		name = c.args.release
 	}
-	c.plan(name, namespace, objects, repo.config)
-	return nil
+	c.plan(name, namespace, objects, of)
+	return c.followChildren(ctx, repo, objects)
 }
 
 func join(parts ...string) string {
@@ -369,9 +393,35 @@ func (c *wavesCollector) namespaceOr(namespace string) string {
 	return namespace
 }
 
-func (c *wavesCollector) plan(name, namespace string, objects []manifest.Object, cfg config.Config) {
-	p := plan.Build(plan.Input{App: name, Namespace: namespace, Objects: objects})
-	c.services = append(c.services, waves.Service{Name: name, Plan: p, Config: cfg})
+func (c *wavesCollector) plan(name, namespace string, objects []manifest.Object, of planned) {
+	in := plan.Input{App: name, Namespace: namespace, Objects: objects}
+	if of.app != nil {
+		in.Server = join(of.app.Spec.Destination.Server, of.app.Spec.Destination.Name)
+	}
+	of.plan = plan.Build(in)
+	c.planned = append(c.planned, of)
+	c.services = append(c.services, waves.Service{Name: name, Plan: of.plan, Config: of.repo.config})
+}
+
+// valueFiles are the files in the source's own repository that Helm has values
+// from.
+func valueFiles(src render.Source) []string {
+	files := []string{path.Join(src.Path, "values.yaml")}
+	if src.Helm == nil {
+		return files
+	}
+	for _, f := range src.Helm.ValueFiles {
+		switch {
+		case strings.HasPrefix(f, "$"):
+			_, f, _ = strings.Cut(f, "/")
+		case strings.HasPrefix(f, "/"):
+			f = strings.TrimPrefix(f, "/")
+		default:
+			f = path.Join(src.Path, f)
+		}
+		files = append(files, f)
+	}
+	return files
 }
 
 // digest identifies everything that was read.

@@ -38,7 +38,7 @@ func (c *wavesCollector) addStdin() error {
 	if name == "" {
 		name = instanceOf(objects)
 	}
-	c.plan(name, c.namespaceOr(defaultNamespace), objects, repo.config)
+	c.plan(name, c.namespaceOr(defaultNamespace), objects, planned{repo: repo})
 	return nil
 }
 

@@ -34,6 +34,38 @@ type Config struct {
 	Bootstrap []string `yaml:"bootstrap"`
 	// Purposes say what objects are for. The first that matches counts.
 	Purposes []Purpose `yaml:"purposes"`
+	// External are objects that are there although nobody renders them:
+	// "Kind/name", "Kind/namespace/name", with * as a wildcard.
+	External []string `yaml:"external"`
+	// Verify is for the checks of verify.
+	Verify Verify `yaml:"verify"`
+}
+
+// Verify configures checks.
+type Verify struct {
+	// Ignore leaves findings out.
+	Ignore []Ignore `yaml:"ignore"`
+}
+
+// Ignore leaves the findings of a code out.
+type Ignore struct {
+	Code string `yaml:"code"`
+	// Match are the objects concerned, as in Config.External; empty for all.
+	Match string `yaml:"match"`
+	// Reason says why; it is required.
+	Reason string `yaml:"reason"`
+	// Line at which the entry stands.
+	Line int `yaml:"-"`
+}
+
+// UnmarshalYAML implements yaml.Unmarshaler; it keeps the line.
+func (i *Ignore) UnmarshalYAML(n *yaml.Node) error {
+	type plain Ignore
+	if err := n.Decode((*plain)(i)); err != nil {
+		return err
+	}
+	i.Line = n.Line
+	return nil
 }
 
 // Purpose says what the objects that match are for.
@@ -60,6 +92,11 @@ func Parse(file string, data []byte) (Config, error) {
 	in.KnownFields(true)
 	if err := in.Decode(&c); err != nil {
 		return c, parseError(file, err)
+	}
+	for _, i := range c.Verify.Ignore {
+		if i.Code == "" || i.Reason == "" {
+			return c, &manifest.ParseError{File: file, Line: i.Line, Msg: "an entry of verify.ignore needs code and reason"}
+		}
 	}
 	for i, p := range c.Purposes {
 		line := purposeLine(&doc, i)

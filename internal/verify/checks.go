@@ -90,6 +90,8 @@ func Codes() []Code {
 		{plan.CodeNamespaceHandover, diag.Info, "a Namespace leaves Git and stays, because CreateNamespace asks for it"},
 		{"order-moved", diag.Info, "a Namespace or a definition stands earlier than it asks for, because something needs it"},
 		{"shared-resource", diag.Error, "two Applications render one object"},
+		{"invalid-suppression", diag.Warning, "a suppression has no reason or names no code"},
+		{"unused-suppression", diag.Info, "a suppression covers no finding"},
 	}
 	for _, check := range Checks() {
 		codes = append(codes, check.Codes...)

@@ -66,7 +66,7 @@ func (c credential) judge(name, value string) (what string, severity diag.Severi
 	if dockerAuth(value) {
 		return "the login of an image registry", diag.Error
 	}
-	if !namesSecret(name) || placeholder(value) || strings.ContainsAny(value, " \n") {
+	if !namesSecret(name) || placeholder(value) || nameLike(value) || strings.ContainsAny(value, " \n") {
 		return "", ""
 	}
 	if len(value) >= 16 && entropy(value) >= 3.5 && classes(value) >= 2 {
@@ -123,13 +123,30 @@ func dockerAuth(value string) bool {
 	return false
 }
 
-// namesSecret reports whether a field is named as one that holds a credential.
+// nameLike reports whether a value reads as the name of something: words of
+// letters of one case. Credentials are referred to by such names.
+func nameLike(value string) bool {
+	words := strings.FieldsFunc(value, func(r rune) bool { return strings.ContainsRune("-_./:", r) })
+	for _, w := range words {
+		if strings.Trim(w, "abcdefghijklmnopqrstuvwxyz") != "" && strings.Trim(w, "ABCDEFGHIJKLMNOPQRSTUVWXYZ") != "" {
+			return false
+		}
+	}
+	return true
+}
+
+// namesSecret reports whether a field is named as one that holds a credential. Of
+// a path the last part counts.
 func namesSecret(name string) bool {
+	_, name, _ = cutLast("."+name, ".")
 	flat := strings.ToLower(strings.NewReplacer("-", "", "_", "", ".", "").Replace(name))
-	for _, suffix := range []string{"ref", "name", "file", "path", "key_id", "keyid", "keys", "enabled", "existingsecret", "policy", "length", "url", "secretkey0", "mount", "type"} {
+	for _, suffix := range []string{"ref", "name", "file", "path", "key_id", "keyid", "keys", "enabled", "policy", "length", "url", "mount", "type"} {
 		if strings.HasSuffix(flat, suffix) {
 			return false
 		}
+	}
+	if strings.HasPrefix(flat, "existing") {
+		return false
 	}
 	for _, word := range []string{"password", "passwd", "passphrase", "apikey", "secretkey", "accesskey", "privatekey", "masterkey", "authtoken", "accesstoken", "clientsecret", "encryptionkey"} {
 		if strings.Contains(flat, word) {

@@ -1,0 +1,220 @@
+// Copyright The Wavetrain Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+
+	"github.com/wavetrain/wavetrain/api/v1alpha1"
+	"github.com/wavetrain/wavetrain/internal/config"
+	"github.com/wavetrain/wavetrain/internal/manifest"
+	"github.com/wavetrain/wavetrain/internal/plan"
+	"github.com/wavetrain/wavetrain/internal/report/findings"
+	"github.com/wavetrain/wavetrain/internal/verify"
+)
+
+// verifyAll runs the checks on services that are looked at together: what one of
+// them renders, another need not.
+func verifyAll(services []planned) (apps []string, list []findings.Finding, err error) {
+	plans := make([]*plan.Plan, len(services))
+	for i, s := range services {
+		plans[i] = s.plan
+	}
+	elsewhere := renderedBy(services)
+	shared := verify.Shared(plans)
+	scanned := map[string]bool{}
+	ignored := newIgnored()
+	for _, s := range services {
+		app := s.plan.App
+		apps = append(apps, app)
+		external, err := patternsOf(s.repo)
+		if err != nil {
+			return nil, nil, err
+		}
+		found := verify.Run(verify.Input{
+			Plan: s.plan, External: external, Ignores: ignoresOf(s.app),
+			Elsewhere: func(k manifest.Key) string { return elsewhere.besides(s.plan, k) },
+		})
+		found = append(found, shared[app]...)
+		found = append(found, s.plaintext(scanned)...)
+		own, problems := verify.Suppressions(s.plan)
+		kept, unused := verify.Suppress(append(found, problems...), own)
+		for _, i := range unused {
+			kept = append(kept, verify.Unused(own[i]))
+		}
+		if kept, err = ignored.apply(s.repo, kept); err != nil {
+			return nil, nil, err
+		}
+		list = append(list, findings.Of(app, kept)...)
+	}
+	return apps, append(list, findings.Of("", ignored.unused())...), nil
+}
+
+// renderers knows which service renders what, by cluster.
+type renderers map[string]map[manifest.Key][]string
+
+func renderedBy(services []planned) renderers {
+	r := renderers{}
+	for _, s := range services {
+		if r[s.plan.Server] == nil {
+			r[s.plan.Server] = map[manifest.Key][]string{}
+		}
+		at := r[s.plan.Server]
+		for _, g := range s.plan.Groups {
+			for _, step := range g.Steps {
+				if step.Object == nil || step.HookType != "" {
+					continue
+				}
+				at[step.Key] = append(at[step.Key], s.plan.App)
+				for _, p := range manifest.Products(step.Object.Unstructured) {
+					at[p.Object] = append(at[p.Object], s.plan.App)
+				}
+			}
+		}
+	}
+	return r
+}
+
+func (r renderers) besides(p *plan.Plan, k manifest.Key) string {
+	for _, app := range r[p.Server][k] {
+		if app != p.App {
+			return app
+		}
+	}
+	return ""
+}
+
+func patternsOf(repo *localRepo) ([]verify.Pattern, error) {
+	var list []verify.Pattern
+	for _, text := range repo.config.External {
+		p, err := verify.ParsePattern(text)
+		if err != nil {
+			return nil, fmt.Errorf("%s: external: %w", filepath.Join(repo.dir, config.FileName), err)
+		}
+		list = append(list, p)
+	}
+	return list, nil
+}
+
+// ignoresOf tells which fields an Application leaves to others.
+func ignoresOf(app *v1alpha1.Application) func(manifest.Key, string) bool {
+	if app == nil {
+		return nil
+	}
+	return func(k manifest.Key, pointer string) bool {
+		return slices.ContainsFunc(app.Spec.IgnoreDifferences, func(r v1alpha1.ResourceIgnoreDifferences) bool {
+			return r.Kind == k.Kind && (r.Group == k.Group || r.Group == "*") && (r.Name == "" || r.Name == k.Name) &&
+				(r.Namespace == "" || r.Namespace == k.Namespace) && slices.Contains(r.JSONPointers, pointer)
+		})
+	}
+}
+
+// plaintext looks for credentials in value files, each once, and in the values
+// that the Application itself gives.
+func (s planned) plaintext(scanned map[string]bool) []verify.Finding {
+	var found []verify.Finding
+	for _, file := range s.valueFiles {
+		id := filepath.Join(s.repo.dir, file)
+		if scanned[id] {
+			continue
+		}
+		scanned[id] = true
+		data, err := s.repo.files.ReadFile(file)
+		if err != nil {
+			// A chart need not have values, and a file that must be there has failed
+			// the rendering.
+			continue
+		}
+		found = append(found, verify.Plaintext(file, data)...)
+	}
+	if s.app == nil {
+		return found
+	}
+	for _, source := range s.app.Spec.EffectiveSources() {
+		if source.Helm != nil {
+			found = append(found, helmPlaintext(source.Helm, s.file)...)
+		}
+	}
+	return found
+}
+
+func helmPlaintext(h *v1alpha1.ApplicationSourceHelm, at manifest.Provenance) []verify.Finding {
+	parameters := map[string]string{}
+	for _, p := range h.Parameters {
+		parameters[p.Name] = p.Value
+	}
+	data, err := json.Marshal(parameters)
+	texts := [][]byte{[]byte(h.Values)}
+	if err == nil {
+		texts = append(texts, data)
+	}
+	if h.ValuesObject != nil {
+		texts = append(texts, h.ValuesObject.Raw)
+	}
+	var found []verify.Finding
+	for _, text := range texts {
+		for _, f := range verify.Plaintext(at.File, text) {
+			// Lines of the embedded text mean nothing in the file.
+			f.At = at
+			found = append(found, f)
+		}
+	}
+	return found
+}
+
+// ignored applies verify.ignore of repositories, and knows what of it was used.
+type ignored struct {
+	byRepo map[*localRepo][]verify.Suppression
+	used   map[manifest.Provenance]bool
+}
+
+func newIgnored() *ignored {
+	return &ignored{byRepo: map[*localRepo][]verify.Suppression{}, used: map[manifest.Provenance]bool{}}
+}
+
+func (i *ignored) apply(repo *localRepo, found []verify.Finding) ([]verify.Finding, error) {
+	list, ok := i.byRepo[repo]
+	if !ok {
+		for _, entry := range repo.config.Verify.Ignore {
+			s := verify.Suppression{Code: verify.Alias(entry.Code), Reason: entry.Reason, At: manifest.Provenance{File: config.FileName, Line: entry.Line}}
+			if entry.Match != "" {
+				var err error
+				if s.Match, err = verify.ParsePattern(entry.Match); err != nil {
+					return nil, fmt.Errorf("%s:%d: %w", filepath.Join(repo.dir, config.FileName), entry.Line, err)
+				}
+			}
+			list = append(list, s)
+		}
+		i.byRepo[repo] = list
+	}
+	kept, unused := verify.Suppress(found, list)
+	for n, s := range list {
+		if !slices.Contains(unused, n) {
+			i.used[s.At] = true
+		}
+	}
+	return kept, nil
+}
+
+func (i *ignored) unused() []verify.Finding {
+	var found []verify.Finding
+	repos := slices.SortedFunc(maps.Keys(i.byRepo), func(a, b *localRepo) int {
+		if a.dir < b.dir {
+			return -1
+		}
+		return 1
+	})
+	for _, repo := range repos {
+		for _, s := range i.byRepo[repo] {
+			if !i.used[s.At] {
+				found = append(found, verify.Unused(s))
+			}
+		}
+	}
+	return found
+}
