@@ -30,6 +30,7 @@ func layers() [][]string {
 			"api/v1alpha1",
 			"api/release/v1alpha1",
 			"api/crds",
+			"docs/checks",
 		},
 		{
 			"internal/field",
