@@ -35,6 +35,7 @@ type serveFlags struct {
 	leaderElect     bool
 	metricsAddress  string
 	healthAddress   string
+	profiling       bool
 	dataDir         string
 	installCRDs     bool
 	logFormat       string
@@ -94,6 +95,7 @@ Exit codes: 0 stopped by a signal, 1 it could not start or lost its cluster or i
 	flags.BoolVar(&f.leaderElect, "leader-elect", false, "let one of several controllers act, chosen by a Lease in --namespace")
 	flags.StringVar(&f.metricsAddress, "metrics-address", "", "address to serve metrics on, for example :8080 (default: none)")
 	flags.StringVar(&f.healthAddress, "health-address", "", "address to serve probes on, for example :8081 (default: none)")
+	flags.BoolVar(&f.profiling, "profiling", false, "serve profiles of Go's runtime below /debug/pprof/ on --metrics-address; for people who may see everything")
 	flags.StringVar(&f.dataDir, "data-dir", "", "directory for copies of Git repositories and for renderings; it may be lost at any time (default: in the cache directory)")
 	flags.BoolVar(&f.installCRDs, "install-crds", false, "install or update the definitions of Applications, AppProjects and ReleaseRecords first")
 	flags.StringVar(&f.logFormat, "log-format", logText, "text or json")
@@ -113,6 +115,8 @@ func (f serveFlags) check() error {
 		return usageError("--gate-timeout, --gate-stuck and --gate-grace must be longer than nothing")
 	case malformed != nil:
 		return usageError("--application-namespaces: %v", malformed)
+	case f.profiling && f.metricsAddress == "":
+		return usageError("--profiling needs --metrics-address, where profiles are served")
 	case f.workers < 1:
 		return usageError("--workers must be at least 1")
 	case !slices.Contains([]string{logText, logJSON}, f.logFormat):
@@ -127,6 +131,8 @@ func serve(ctx context.Context, s Streams, k *kube, f serveFlags, version string
 	if err != nil {
 		return err
 	}
+	// The audit log of a cluster should name us, whatever the binary is called.
+	cfg.UserAgent = "wavetrain/" + version
 	if f.installCRDs {
 		if err := installDefinitions(ctx, k, log); err != nil {
 			return err
@@ -158,7 +164,7 @@ func serve(ctx context.Context, s Streams, k *kube, f serveFlags, version string
 		Limits: machine.Limits{
 			NoProgress: f.gateTimeout.Duration, Stuck: f.gateStuck.Duration, FlapGrace: f.gateGrace.Duration,
 		},
-		MetricsAddress: f.metricsAddress, HealthAddress: f.healthAddress, Log: log,
+		MetricsAddress: f.metricsAddress, HealthAddress: f.healthAddress, Profiling: f.profiling, Log: log,
 	})
 	if err != nil {
 		return err

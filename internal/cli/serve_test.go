@@ -72,7 +72,7 @@ func TestServe(t *testing.T) {
 	}
 	health, metrics := freeAddress(t), freeAddress(t)
 	r := start(t, "serve", "--kubeconfig", env.Kubeconfig, "-n", namespace, "--install-crds", "--leader-elect",
-		"--health-address", health, "--metrics-address", metrics, "--log-format", "json")
+		"--health-address", health, "--metrics-address", metrics, "--profiling", "--log-format", "json")
 	r.err.await(t, `"msg":"controller starts"`, time.Minute)
 	r.err.await(t, `"msg":"Starting workers"`, time.Minute)
 	if !answers(t.Context(), "http://"+health+"/readyz") {
@@ -80,6 +80,9 @@ func TestServe(t *testing.T) {
 	}
 	if !answers(t.Context(), "http://"+metrics+"/metrics") {
 		t.Error("metrics are not served")
+	}
+	if !answers(t.Context(), "http://"+metrics+"/debug/pprof/goroutine?debug=1") {
+		t.Error("profiles are not served")
 	}
 
 	repo := gittest.New(t, map[string]string{"manifests/settings.yaml": settings("small")})

@@ -66,6 +66,8 @@ type Options struct {
 	LeaderElection bool
 	// MetricsAddress and HealthAddress are where to serve; empty serves nothing.
 	MetricsAddress, HealthAddress string
+	// Profiling serves profiles of Go's runtime beside the metrics.
+	Profiling bool
 	// Limits of waiting; the zero value has the documented defaults.
 	Limits machine.Limits
 	// Events receives the progress of rollouts; may be nil.
@@ -150,7 +152,7 @@ func New(opts Options) (*Controller, error) {
 		Scheme:                        scheme,
 		Logger:                        opts.Log,
 		Cache:                         cached,
-		Metrics:                       metricsserver.Options{BindAddress: orDisabled(opts.MetricsAddress)},
+		Metrics:                       metricsserver.Options{BindAddress: orDisabled(opts.MetricsAddress), ExtraHandlers: profiles(opts.Profiling)},
 		HealthProbeBindAddress:        orDisabled(opts.HealthAddress),
 		LeaderElection:                opts.LeaderElection,
 		LeaderElectionID:              "wavetrain",
