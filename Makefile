@@ -14,6 +14,8 @@ SANDBOX_LDFLAGS := -s -w -X main.version=$(VERSION) -X k8s.io/component-base/ver
 PROGRESS  := awk '{ n++; if (n % 100 == 0) { printf "  %d packages compiled\n", n; fflush() } } END { if (n) printf "  %d packages compiled\n", n }'
 # Further flags of `wavetrain up` for the demo.
 DEMO_FLAGS ?=
+# Further flags of a scenario of the bench, for example: make bench-cold BENCH_FLAGS='-o json'
+BENCH_FLAGS ?=
 
 # Rooms in which things happen at once.
 CONCURRENT := $(addsuffix /...,$(addprefix ./internal/,cluster controller gitserver pipeline release rollout sandbox source timeline cli/live))
@@ -52,7 +54,7 @@ race: bin/wavetrain-sandbox ## Run the tests of everything that runs at once und
 
 .PHONY: check
 check: ## Format, vet, lint and architecture
-	@bad=$$(gofmt -l api cmd conformance internal sandbox); if [ -n "$$bad" ]; then echo "gofmt would change:"; echo "$$bad"; exit 1; fi
+	@bad=$$(gofmt -l api bench cmd conformance internal sandbox); if [ -n "$$bad" ]; then echo "gofmt would change:"; echo "$$bad"; exit 1; fi
 	$(GO) vet ./...
 	cd sandbox && $(GO) vet ./...
 	$(TOOL) golangci-lint run ./...
@@ -67,6 +69,11 @@ conformance: bin/wavetrain-sandbox ## Run the executable specification and print
 bench: ## Run the benchmarks of rendering, planning and the waves page
 	$(GO) test -run '^$$' -bench . -benchmem ./internal/...
 
+# What a scenario is and which flags it has: go run ./bench help SCENARIO
+.PHONY: bench-%
+bench-%: build ## Measure a scenario against its floors: cold, peers, waves, drift; flags in BENCH_FLAGS
+	$(GO) run ./bench $* $(BENCH_FLAGS)
+
 ##@ Generate
 
 .PHONY: generate
@@ -80,4 +87,4 @@ generate-check: generate ## Fail when generating changes anything
 
 .PHONY: help
 help: ## Print this help
-	@awk 'BEGIN { FS = ":.*## " } /^##@/ { printf "\n%s\n", substr($$0, 5) } /^[a-zA-Z0-9_-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk 'BEGIN { FS = ":.*## " } /^##@/ { printf "\n%s\n", substr($$0, 5) } /^[a-zA-Z0-9_%-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)

@@ -78,6 +78,7 @@ func layers() [][]string {
 		{
 			"cmd/wavetrain",
 			"conformance",
+			"bench",
 		},
 	}
 }

@@ -1,0 +1,110 @@
+// Copyright The Wavetrain Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+)
+
+func newColdCmd(b *bench) *cobra.Command {
+	c := cold{bench: b}
+	cmd := &cobra.Command{
+		Use:   "cold",
+		Short: "Many Applications from nothing to Synced",
+		Long: `Create Applications of ConfigMaps, ServiceAccounts, Roles, RoleBindings, Deployments without
+replicas and Services in three waves, and wait until all are Synced and their operations have
+succeeded. Both floors apply the same objects wave by wave, in another namespace, before.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return c.run(cmd.Context()) },
+	}
+	cmd.Flags().IntVar(&c.applications, "applications", 200, "number of Applications")
+	cmd.Flags().IntVar(&c.objects, "objects", 25, "objects of each")
+	return cmd
+}
+
+type cold struct {
+	*bench
+	applications, objects int
+}
+
+func (c cold) run(ctx context.Context) error {
+	workloads := generate(c.applications, "cold", mixed(c.objects))
+	r := newReport("cold", "%d Applications of %d objects in three waves, from nothing to Synced", c.applications, c.objects)
+	run, err := c.againstFloors(ctx, workloads, "cold", nil)
+	if err != nil {
+		return err
+	}
+	r.beside("wall, creation to all Synced", seconds(run.wall), "s", seconds(run.b), "B", ratioAtMost(1.25))
+	r.beside("wall, creation to all Synced", seconds(run.wall), "s", seconds(run.a), "A")
+	run.report(r, c.applications)
+	r.add("Application writes per operation, most", float64(run.mostApplicationWrites()), "", atMost(3))
+	run.tally.report(r, c.applications*c.objects, "object")
+	return c.bench.report(r)
+}
+
+// againstFloors is what a delivery took and what the floors took.
+type againstFloors struct {
+	measured
+	a, b time.Duration
+}
+
+// againstFloors measures the floors and then the delivery of the workloads by a
+// controller that has nothing else to do.
+func (b *bench) againstFloors(ctx context.Context, workloads []workload, namespace string, more map[string][]byte) (out againstFloors, err error) {
+	s, err := b.newStage(ctx, namespace)
+	if err != nil {
+		return out, err
+	}
+	defer func() { err = errors.Join(err, s.Close()) }()
+	files, err := repositoryFiles(workloads)
+	if err != nil {
+		return out, err
+	}
+	for name, content := range more {
+		files[name] = content
+	}
+	repo, err := s.serveRepository(ctx, files)
+	if err != nil {
+		return out, err
+	}
+	b.say("floor A")
+	if out.a, err = s.floorA(ctx, workloads, namespace+"-floor-a"); err != nil {
+		return out, err
+	}
+	b.say("floor A took %.1f s; floor B", seconds(out.a))
+	if out.b, err = s.floorB(ctx, workloads, namespace+"-floor-b", repo.url()); err != nil {
+		return out, err
+	}
+	b.say("floor B took %.1f s; Wavetrain", seconds(out.b))
+	if err := s.namespaces(ctx, namespace); err != nil {
+		return out, err
+	}
+	for i := range workloads {
+		workloads[i].namespace = namespace
+	}
+	p, err := s.startController(ctx)
+	if err != nil {
+		return out, err
+	}
+	out.measured, err = s.measure(ctx, p, func() (time.Duration, error) { return s.deliver(ctx, p, workloads, repo.url()) })
+	if err != nil {
+		return out, err
+	}
+	b.say("Wavetrain took %.1f s", seconds(out.wall))
+	return out, nil
+}
+
+// strangers are files of a repository that no Application uses.
+func strangers(n int) map[string][]byte {
+	files := map[string][]byte{}
+	for i := range n {
+		files[fmt.Sprintf("others/%04d/README.md", i)] = fmt.Appendf(nil, "directory %d\n", i)
+	}
+	return files
+}

@@ -1,0 +1,293 @@
+// Copyright The Wavetrain Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	dto "github.com/prometheus/client_model/go"
+	"github.com/prometheus/common/expfmt"
+	"github.com/prometheus/common/model"
+	"github.com/prometheus/procfs"
+)
+
+// process is `wavetrain serve`.
+type process struct {
+	cmd            *exec.Cmd
+	metrics, ready string
+	log            *os.File
+	done           chan struct{}
+	err            error
+}
+
+// freeAddress returns a loopback address nobody listens on.
+func freeAddress() (string, error) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", err
+	}
+	return listener.Addr().String(), listener.Close()
+}
+
+// startProcess runs the controller and returns when it says that it is ready.
+func startProcess(ctx context.Context, binary string, env []string, logFile string, args ...string) (*process, error) {
+	metrics, err := freeAddress()
+	if err != nil {
+		return nil, err
+	}
+	ready, err := freeAddress()
+	if err != nil {
+		return nil, err
+	}
+	log, err := os.OpenFile(logFile, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	p := &process{metrics: "http://" + metrics, ready: "http://" + ready + "/readyz", log: log, done: make(chan struct{})}
+	args = append([]string{"serve", "--metrics-address", metrics, "--profiling", "--health-address", ready}, args...)
+	p.cmd = exec.Command(binary, args...)
+	p.cmd.Env, p.cmd.Stdout, p.cmd.Stderr = env, log, log
+	// A Ctrl-C in the terminal is for us; the controller is stopped at the end, also
+	// when we are killed.
+	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGTERM}
+	if err := p.cmd.Start(); err != nil {
+		return nil, errors.Join(err, log.Close())
+	}
+	go func() {
+		p.err = p.cmd.Wait()
+		close(p.done)
+	}()
+	if err := p.awaitReady(ctx); err != nil {
+		return nil, errors.Join(err, p.stop())
+	}
+	return p, nil
+}
+
+func (p *process) awaitReady(ctx context.Context) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, time.Minute, errors.New("not ready within a minute"))
+	defer cancel()
+	for {
+		if body, err := get(ctx, p.ready); err == nil {
+			return body.Close()
+		}
+		select {
+		case <-p.done:
+			return p.ended()
+		case <-time.After(10 * time.Millisecond):
+		case <-ctx.Done():
+			return fmt.Errorf("start controller: %w; its log is %s", context.Cause(ctx), p.log.Name())
+		}
+	}
+}
+
+// ended is the error of a controller that has stopped by itself.
+func (p *process) ended() error {
+	tail := ""
+	if content, err := os.ReadFile(p.log.Name()); err == nil {
+		tail = string(content[max(0, len(content)-600):])
+	}
+	return fmt.Errorf("the controller has stopped: %w; the end of its log:\n%s", p.err, tail)
+}
+
+// stop ends the controller and waits for it.
+func (p *process) stop() error {
+	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		return err
+	}
+	select {
+	case <-p.done:
+	case <-time.After(20 * time.Second):
+		if err := p.cmd.Process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
+			return err
+		}
+		<-p.done
+	}
+	return p.log.Close()
+}
+
+func get(ctx context.Context, url string) (io.ReadCloser, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return nil, err
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return nil, err
+	}
+	if resp.StatusCode != http.StatusOK {
+		return nil, errors.Join(fmt.Errorf("%s: %s", url, resp.Status), resp.Body.Close())
+	}
+	return resp.Body, nil
+}
+
+// metric returns the sum over all series of a metric that have the labels.
+func (p *process) metric(ctx context.Context, name string, labels map[string]string) (float64, error) {
+	body, err := get(ctx, p.metrics+"/metrics")
+	if err != nil {
+		return 0, err
+	}
+	defer func() { _ = body.Close() }()
+	parser := expfmt.NewTextParser(model.UTF8Validation)
+	families, err := parser.TextToMetricFamilies(body)
+	if err != nil {
+		return 0, fmt.Errorf("read metrics: %w", err)
+	}
+	family, ok := families[name]
+	if !ok {
+		return 0, fmt.Errorf("the controller has no metric %s", name)
+	}
+	sum := 0.0
+	for _, m := range family.GetMetric() {
+		if has(m, labels) {
+			sum += m.GetGauge().GetValue() + m.GetCounter().GetValue() + m.GetUntyped().GetValue()
+		}
+	}
+	return sum, nil
+}
+
+func has(m *dto.Metric, labels map[string]string) bool {
+	found := 0
+	for _, pair := range m.GetLabel() {
+		if labels[pair.GetName()] == pair.GetValue() {
+			found++
+		}
+	}
+	return found == len(labels)
+}
+
+// cpuProfile writes a CPU profile of d to a file; it returns when d is over.
+func (p *process) cpuProfile(ctx context.Context, d time.Duration, file string) error {
+	body, err := get(ctx, fmt.Sprintf("%s/debug/pprof/profile?seconds=%d", p.metrics, max(1, int(d.Seconds()))))
+	if err != nil {
+		return fmt.Errorf("profile the controller: %w", err)
+	}
+	defer func() { _ = body.Close() }()
+	out, err := os.Create(file)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(out, body)
+	return errors.Join(err, out.Close())
+}
+
+// usage is what processes have used.
+type usage struct {
+	// Self is the CPU time of the controller process, user and system.
+	Self time.Duration
+	// Children is the CPU time of processes that it started: render workers and git.
+	Children time.Duration
+	// Anon is the anonymous resident memory of the controller, in bytes.
+	Anon uint64
+	// WorkersAnon is that of its living render workers, Workers their number.
+	WorkersAnon uint64
+	Workers     int
+}
+
+func (u usage) cpu() time.Duration { return u.Self + u.Children }
+
+// since returns the CPU times between an earlier usage and this one.
+func (u usage) since(before usage) usage {
+	u.Self -= before.Self
+	u.Children -= before.Children
+	return u
+}
+
+// usage reads what the controller has used so far.
+func (p *process) usage() (usage, error) {
+	self, err := procfs.NewProc(p.cmd.Process.Pid)
+	if err != nil {
+		return usage{}, err
+	}
+	stat, err := self.Stat()
+	if err != nil {
+		return usage{}, err
+	}
+	status, err := self.NewStatus()
+	if err != nil {
+		return usage{}, err
+	}
+	u := usage{
+		Self:     ticks(stat.UTime + stat.STime),
+		Children: ticks(uint(stat.CUTime + stat.CSTime)),
+		Anon:     status.RssAnon,
+	}
+	all, err := procfs.AllProcs()
+	if err != nil {
+		return usage{}, err
+	}
+	slices.SortFunc(all, func(a, b procfs.Proc) int { return a.PID - b.PID }) // parents come first
+	family := map[int]bool{p.cmd.Process.Pid: true}
+	for _, proc := range all {
+		// A process that has ended meanwhile is counted with its parent.
+		stat, err := proc.Stat()
+		if err != nil || !family[stat.PPID] {
+			continue
+		}
+		family[proc.PID] = true
+		u.Children += ticks(stat.UTime + stat.STime + uint(stat.CUTime+stat.CSTime))
+		status, err := proc.NewStatus()
+		if err == nil && !strings.HasPrefix(stat.Comm, "git") {
+			u.Workers++
+			u.WorkersAnon += status.RssAnon
+		}
+	}
+	return u, nil
+}
+
+// ticks turns the kernel's unit of CPU time, which is 1/100 s to user space on
+// all of Linux' platforms, into a duration.
+func ticks(n uint) time.Duration { return time.Duration(n) * 10 * time.Millisecond }
+
+// peak follows the memory of the controller until the function it returns is
+// called. Its workers are looked at less often: finding them costs more.
+func (p *process) peak() func() usage {
+	var most usage
+	stop, stopped := make(chan struct{}), sync.WaitGroup{}
+	stopped.Go(func() {
+		ticker := time.NewTicker(100 * time.Millisecond)
+		defer ticker.Stop()
+		for n := 0; ; n++ {
+			if n%10 == 0 {
+				if u, err := p.usage(); err == nil {
+					most.WorkersAnon, most.Workers = max(most.WorkersAnon, u.WorkersAnon), max(most.Workers, u.Workers)
+				}
+			}
+			if anon, err := p.anon(); err == nil {
+				most.Anon = max(most.Anon, anon)
+			}
+			select {
+			case <-stop:
+				return
+			case <-ticker.C:
+			}
+		}
+	})
+	return func() usage {
+		close(stop)
+		stopped.Wait()
+		return most
+	}
+}
+
+// anon is the controller's anonymous resident memory.
+func (p *process) anon() (uint64, error) {
+	self, err := procfs.NewProc(p.cmd.Process.Pid)
+	if err != nil {
+		return 0, err
+	}
+	status, err := self.NewStatus()
+	return status.RssAnon, err
+}

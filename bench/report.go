@@ -1,0 +1,183 @@
+// Copyright The Wavetrain Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"runtime"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"time"
+)
+
+// Report is what a scenario has found.
+type Report struct {
+	Scenario string `json:"scenario"`
+	// Shape says in words what was measured.
+	Shape string `json:"shape"`
+	// Machine says what it was measured on.
+	Machine string   `json:"machine"`
+	Figures []Figure `json:"figures"`
+}
+
+// Figure is a measured value, beside its floor if it has one.
+type Figure struct {
+	Name  string  `json:"name"`
+	Value float64 `json:"value"`
+	Unit  string  `json:"unit,omitempty"`
+	// Floor is what a bare client took, FloorName which.
+	Floor     float64 `json:"floor,omitempty"`
+	FloorName string  `json:"floorName,omitempty"`
+	// Ratio is Value to Floor.
+	Ratio float64 `json:"ratio,omitempty"`
+	// Target is the bound on Ratio if OfRatio is set, else on Value; AtLeast makes
+	// it a lower bound.
+	Target  *float64 `json:"target,omitempty"`
+	OfRatio bool     `json:"targetOfRatio,omitempty"`
+	AtLeast bool     `json:"targetIsLower,omitempty"`
+	Met     *bool    `json:"met,omitempty"`
+}
+
+func newReport(scenario, shape string, args ...any) *Report {
+	return &Report{
+		Scenario: scenario, Shape: fmt.Sprintf(shape, args...),
+		Machine: fmt.Sprintf("%d CPUs, %s/%s, shared with the API server", runtime.NumCPU(), runtime.GOOS, runtime.GOARCH),
+	}
+}
+
+// bound is a target of a figure.
+type bound func(*Figure)
+
+func atMost(limit float64) bound { return func(f *Figure) { f.Target = &limit } }
+
+func atLeast(limit float64) bound {
+	return func(f *Figure) { f.Target, f.AtLeast = &limit, true }
+}
+
+func ratioAtMost(limit float64) bound {
+	return func(f *Figure) { f.Target, f.OfRatio = &limit, true }
+}
+
+func ratioAtLeast(limit float64) bound {
+	return func(f *Figure) { f.Target, f.OfRatio, f.AtLeast = &limit, true, true }
+}
+
+// add records a value.
+func (r *Report) add(name string, value float64, unit string, bounds ...bound) {
+	r.beside(name, value, unit, 0, "", bounds...)
+}
+
+// beside records a value beside its floor.
+func (r *Report) beside(name string, value float64, unit string, floor float64, floorName string, bounds ...bound) {
+	f := Figure{Name: name, Value: value, Unit: unit, Floor: floor, FloorName: floorName}
+	if floorName != "" && floor > 0 {
+		f.Ratio = value / floor
+	}
+	for _, b := range bounds {
+		f.bind(b)
+	}
+	r.Figures = append(r.Figures, f)
+}
+
+// bind gives a figure a target and judges it.
+func (f *Figure) bind(b bound) {
+	b(f)
+	measured := f.Value
+	if f.OfRatio {
+		measured = f.Ratio
+	}
+	met := measured <= *f.Target
+	if f.AtLeast {
+		met = measured >= *f.Target
+	}
+	f.Met = &met
+}
+
+func (r *Report) missed() bool {
+	for _, f := range r.Figures {
+		if f.Met != nil && !*f.Met {
+			return true
+		}
+	}
+	return false
+}
+
+func (r *Report) print(w io.Writer, format string) error {
+	if format == "json" {
+		enc := json.NewEncoder(w)
+		enc.SetIndent("", "  ")
+		return enc.Encode(r)
+	}
+	fmt.Fprintf(w, "%s: %s\n%s\n\n", r.Scenario, r.Shape, r.Machine)
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "FIGURE\tVALUE\tFLOOR\tRATIO\tTARGET\tMET")
+	for _, f := range r.Figures {
+		fmt.Fprintln(table, strings.Join([]string{f.Name, amount(f.Value, f.Unit), f.floor(), f.ratio(), f.target(), f.met()}, "\t"))
+	}
+	return table.Flush()
+}
+
+func (f Figure) floor() string {
+	if f.FloorName == "" {
+		return "-"
+	}
+	return f.FloorName + " " + amount(f.Floor, f.Unit)
+}
+
+func (f Figure) ratio() string {
+	if f.Ratio == 0 {
+		return "-"
+	}
+	return strconv.FormatFloat(f.Ratio, 'f', 2, 64)
+}
+
+func (f Figure) target() string {
+	if f.Target == nil {
+		return "-"
+	}
+	sign, unit := "<= ", f.Unit
+	if f.AtLeast {
+		sign = ">= "
+	}
+	if f.OfRatio {
+		return "ratio " + sign + amount(*f.Target, "")
+	}
+	return sign + amount(*f.Target, unit)
+}
+
+func (f Figure) met() string {
+	switch {
+	case f.Met == nil:
+		return "-"
+	case *f.Met:
+		return "yes"
+	default:
+		return "NO"
+	}
+}
+
+// amount writes a number with three significant digits or, from 100 on, as an
+// integer.
+func amount(v float64, unit string) string {
+	text := strconv.FormatFloat(v, 'g', 3, 64)
+	if v >= 100 || v == float64(int64(v)) {
+		text = strconv.FormatFloat(v, 'f', 0, 64)
+	}
+	return strings.TrimSpace(text + " " + unit)
+}
+
+func seconds(d time.Duration) float64 { return d.Seconds() }
+
+func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
+
+// percentile returns the value below which the share p of the sorted values lies.
+func percentile(sorted []time.Duration, p float64) time.Duration {
+	if len(sorted) == 0 {
+		return 0
+	}
+	return sorted[int(p*float64(len(sorted)-1)+0.5)]
+}
