@@ -70,6 +70,10 @@ func Checks() []Check {
 		{run: unstable, Codes: []Code{
 			{"nondeterministic-render", diag.Warning, "a field is different in every rendering"},
 		}},
+		{run: schemas, Codes: []Code{
+			{"invalid-schema", diag.Error, "a value is not of the type that its field has"},
+			{"unknown-field", diag.Warning, "a built-in kind does not have a field"},
+		}},
 		{run: plaintext, Codes: []Code{
 			{"plaintext-secret", diag.Error, "a credential stands in Git in clear"},
 		}},

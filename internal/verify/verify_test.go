@@ -112,7 +112,7 @@ func TestChecks(t *testing.T) {
 		{
 			name:   "volume claim only Sync makes",
 			reason: "the Pod stays Pending",
-			objects: join(job("load", preSync, "x: y")+"      volumes: [{name: d, persistentVolumeClaim: {claimName: data}}]\n",
+			objects: join(job("load", preSync, "tty: true")+"      volumes: [{name: d, persistentVolumeClaim: {claimName: data}}]\n",
 				"\napiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {name: data}\n"),
 			want: []string{"missing-dependency Job/load"},
 		},

@@ -1,0 +1,76 @@
+// Copyright The Wavetrain Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package verify
+
+import (
+	"fmt"
+	"slices"
+
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	appsv1 "k8s.io/api/apps/v1"
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	batchv1 "k8s.io/api/batch/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	nodev1 "k8s.io/api/node/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/wavetrain/wavetrain/internal/diag"
+)
+
+// builtIn returns the types of the kinds that every cluster serves.
+func builtIn() *runtime.Scheme {
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{
+		admissionregistrationv1.AddToScheme, appsv1.AddToScheme, autoscalingv1.AddToScheme, autoscalingv2.AddToScheme, batchv1.AddToScheme,
+		coordinationv1.AddToScheme, corev1.AddToScheme, discoveryv1.AddToScheme, networkingv1.AddToScheme, nodev1.AddToScheme,
+		policyv1.AddToScheme, rbacv1.AddToScheme, schedulingv1.AddToScheme, storagev1.AddToScheme,
+	} {
+		if err := add(scheme); err != nil {
+			// Each adds types of a group of its own.
+			panic(err)
+		}
+	}
+	return scheme
+}
+
+// schemas finds fields that a built-in kind does not have, and values of the wrong
+// type.
+func schemas(w *world) {
+	scheme := builtIn()
+	shapes := shapes{}
+	for _, s := range w.every() {
+		typed, known := scheme.AllKnownTypes()[s.Object.GroupVersionKind()]
+		if !known {
+			continue
+		}
+		for _, fault := range shapes.faults(typed, s.content()) {
+			w.schemaFault(s, fault)
+		}
+	}
+}
+
+// every returns all steps that make an object.
+func (w *world) every() []*stage {
+	return slices.DeleteFunc(slices.Concat(w.stages, w.fails, w.deletion), func(s *stage) bool { return s.Object == nil })
+}
+
+func (w *world) schemaFault(s *stage, f shapeFault) {
+	if f.wants == "" {
+		w.add(s, problem("unknown-field", diag.Warning, f.path,
+			fmt.Sprintf("%s has the field %s, which %s does not know: the API server drops it", s.Key.Short(), f.path, s.Object.GetAPIVersion()),
+			"correct the name or the indentation"))
+		return
+	}
+	w.add(s, problem("invalid-schema", diag.Error, f.path,
+		fmt.Sprintf("%s: %s is %s, and must be %s", s.Key.Short(), f.path, f.has, f.wants),
+		"correct the value; put text that looks like a number or true into quotes"))
+}
