@@ -112,8 +112,8 @@ func (c *Cluster) write(ctx context.Context, res Resource, key manifest.Key, wan
 	}
 	out, err := c.apply(ctx, res, key, want, o)
 	switch {
-	case duplicateKeys(err):
-		o.notice("%s has list items with the same key, which server-side apply refuses: it was updated instead, and lists are replaced as a whole", key)
+	case unkeyed(err):
+		o.notice("%s has list items with the same key or without one, which server-side apply refuses: it was updated instead, and lists are replaced as a whole", key)
 		return c.update(ctx, res, key, want, o)
 	case undeclared(err) && o.NoValidation:
 		o.notice("%s has fields that its schema does not know, which server-side apply refuses: it was updated instead, and they were dropped", key)

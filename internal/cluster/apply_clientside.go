@@ -32,6 +32,8 @@ func (c *Cluster) applyClientSide(ctx context.Context, res Resource, key manifes
 	}
 	return c.readAndWrite(ctx, res, key, func(live *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 		if live == nil {
+			// To a patch null means absent; what is created must agree with the next patch.
+			withoutNulls(want.Object)
 			return c.create(ctx, res, key, want, o)
 		}
 		kind, body, err := threeWayPatch(want, live)
@@ -47,6 +49,23 @@ func (c *Cluster) applyClientSide(ctx context.Context, res Resource, key manifes
 		}})
 		return out, err
 	})
+}
+
+// withoutNulls takes the fields out that are null. Items of lists stay.
+func withoutNulls(v any) {
+	switch v := v.(type) {
+	case map[string]any:
+		for name, field := range v {
+			if field == nil {
+				delete(v, name)
+			}
+			withoutNulls(field)
+		}
+	case []any:
+		for _, item := range v {
+			withoutNulls(item)
+		}
+	}
 }
 
 // withLastApplied returns a copy of the object that carries itself in the
@@ -101,6 +120,12 @@ func threeWayPatch(want, live *unstructured.Unstructured) (types.PatchType, []by
 		return "", nil, err
 	}
 	body, err := strategicpatch.CreateThreeWayMergePatch(original, modified, data, schema, true, unchanged...)
+	if err != nil && !mergepatch.IsPreconditionFailed(err) {
+		// A part of the object that has no schema, or a list with an item that is
+		// null: its lists are replaced, as those of a kind nobody knows.
+		body, err := jsonmergepatch.CreateThreeWayJSONMergePatch(original, modified, data, unchanged...)
+		return types.MergePatchType, body, explain(err)
+	}
 	return types.StrategicMergePatchType, body, explain(err)
 }
 

@@ -208,6 +208,29 @@ func TestApplyDuplicateKeys(t *testing.T) {
 	}
 }
 
+// TestApplyItemsWithoutKey: the API server creates by server-side apply what it cannot apply a second time.
+func TestApplyItemsWithoutKey(t *testing.T) {
+	b := newBench(t)
+	text := `{apiVersion: v1, kind: ServiceAccount, metadata: {name: a}, secrets: [{}], automountServiceAccountToken: false}`
+	b.apply(b.object(text))
+	out, err := b.Apply(b.ctx(), b.object(strings.Replace(text, "false", "true", 1)), ApplyOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if out.Object["automountServiceAccountToken"] != true {
+		t.Errorf("the change did not arrive: %v", out.Object)
+	}
+}
+
+// TestApplyEmptyProtocol: a port whose protocol is empty is the port that is there.
+func TestApplyEmptyProtocol(t *testing.T) {
+	b := newBench(t)
+	text := `{apiVersion: v1, kind: Service, metadata: {name: s}, spec: {ports: [{name: http, port: 80, protocol: ""}]}}`
+	for range 2 {
+		b.apply(b.object(text))
+	}
+}
+
 func TestApplyForce(t *testing.T) {
 	b := newBench(t)
 	job := func(image string) *unstructured.Unstructured {

@@ -213,17 +213,21 @@ func reasonOf(err error) Reason {
 	}
 }
 
-// untyped reports whether server-side apply could not read the object by its
-// schema: a field of an unknown name or of a wrong type, or two list items with
-// one key. The API server calls that an internal error.
+// untyped reports whether server-side apply could not read the object, as wanted
+// or as it is, by its schema: a field of an unknown name or of a wrong type, or
+// two list items with one key. The API server calls that an internal error.
 func untyped(err error) bool {
-	return err != nil && strings.Contains(err.Error(), "failed to create typed patch object")
+	if err == nil {
+		return false
+	}
+	return slices.ContainsFunc([]string{"failed to create typed patch object", "failed to create typed live object", "to smd typed: "},
+		func(words string) bool { return strings.Contains(err.Error(), words) })
 }
 
-// duplicateKeys and undeclared tell two cases of the above apart that other
-// writes accept.
-func duplicateKeys(err error) bool {
-	return untyped(err) && strings.Contains(err.Error(), "duplicate entries for key")
+// unkeyed and undeclared tell two cases of the above apart that other writes
+// accept: items of a list that have one key, or none, on either side.
+func unkeyed(err error) bool {
+	return untyped(err) && (strings.Contains(err.Error(), "duplicate entries for key") || strings.Contains(err.Error(), "omits all key fields"))
 }
 
 func undeclared(err error) bool {

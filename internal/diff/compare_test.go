@@ -4,6 +4,7 @@
 package diff
 
 import (
+	"maps"
 	"strings"
 	"testing"
 
@@ -246,5 +247,48 @@ func TestCompareTakesOver(t *testing.T) {
 				t.Errorf("%s (-want +got):\n%s", tt.reason, diff)
 			}
 		})
+	}
+}
+
+// TestMergeSaysNullAsItIsWritten: what null means depends on the field, and the server knows.
+func TestMergeSaysNullAsItIsWritten(t *testing.T) {
+	live := object(t, `{apiVersion: v1, kind: ConfigMap, metadata: {name: x}, data: {a: "", b: x}}`)
+	want := object(t, `{apiVersion: v1, kind: ConfigMap, metadata: {name: x}, data: {a: null, b: x}}`)
+	data, _, _ := unstructured.NestedMap(Merge(want, live, Options{}).Object, "data")
+	if value, there := data["a"]; !there || value != nil {
+		t.Errorf("data.a is %v (there: %t), want null", value, there)
+	}
+}
+
+// TestMergeKeepsInheritedLabels: a Job without labels is given those of its Pods when it is created, and an update by us
+// then owns them.
+func TestMergeKeepsInheritedLabels(t *testing.T) {
+	live := object(t, `{apiVersion: batch/v1, kind: Job, metadata: {name: x, labels: {app: x}, managedFields: [{manager: wavetrain, operation: Update,
+		apiVersion: batch/v1, fieldsType: FieldsV1, fieldsV1: {"f:metadata": {"f:labels": {".": {}, "f:app": {}}}}}]}}`)
+	for name, row := range map[string]struct {
+		desired string
+		want    map[string]string
+	}{
+		"without labels": {"{apiVersion: batch/v1, kind: Job, metadata: {name: x}}", map[string]string{"app": "x"}},
+		"with others":    {"{apiVersion: batch/v1, kind: Job, metadata: {name: x, labels: {b: c}}}", map[string]string{"b": "c"}},
+	} {
+		if got := Merge(object(t, row.desired), live, Options{}).GetLabels(); !maps.Equal(got, row.want) {
+			t.Errorf("%s: labels are %v, want %v", name, got, row.want)
+		}
+	}
+}
+
+// TestNormalizeProtocols: an empty protocol is no key of its own.
+func TestNormalizeProtocols(t *testing.T) {
+	for name, row := range map[string]struct{ object, want string }{
+		"empty":      {`{apiVersion: v1, kind: Service, spec: {ports: [{port: 80, protocol: ""}]}}`, `{apiVersion: v1, kind: Service, spec: {ports: [{port: 80}]}}`},
+		"null":       {`{apiVersion: v1, kind: Service, spec: {ports: [{port: 80, protocol: null}]}}`, `{apiVersion: v1, kind: Service, spec: {ports: [{port: 80}]}}`},
+		"of Pods":    {`{apiVersion: apps/v1, kind: Deployment, spec: {containers: [{ports: [{protocol: ""}]}]}}`, `{apiVersion: apps/v1, kind: Deployment, spec: {containers: [{ports: [{}]}]}}`},
+		"another":    {`{apiVersion: v1, kind: Service, spec: {ports: [{port: 80, protocol: UDP}]}}`, `{apiVersion: v1, kind: Service, spec: {ports: [{port: 80, protocol: UDP}]}}`},
+		"not theirs": {`{apiVersion: example.com/v1, kind: Widget, spec: {ports: [{protocol: ""}]}}`, `{apiVersion: example.com/v1, kind: Widget, spec: {ports: [{protocol: ""}]}}`},
+	} {
+		if got, want := Normalize(object(t, row.object)).Object, object(t, row.want).Object; !same(got, want) {
+			t.Errorf("%s: %v, want %v", name, got, want)
+		}
 	}
 }

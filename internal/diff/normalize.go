@@ -5,6 +5,7 @@ package diff
 
 import (
 	"encoding/base64"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -32,7 +33,39 @@ func Normalize(desired *unstructured.Unstructured) *unstructured.Unstructured {
 	if isSecret(u) {
 		foldStringData(u.Object)
 	}
+	if builtin(u) {
+		fillProtocols(u.Object)
+	}
 	return u
+}
+
+// builtin tells whether an object is of a kind that comes with Kubernetes.
+func builtin(u *unstructured.Unstructured) bool {
+	group := u.GroupVersionKind().Group
+	return !strings.Contains(group, ".") || strings.HasSuffix(group, ".k8s.io")
+}
+
+// fillProtocols takes empty protocols out of ports, where they are a part of the
+// key: the server fills in TCP, and would take the port of the next apply for
+// another one.
+func fillProtocols(v any) {
+	switch v := v.(type) {
+	case map[string]any:
+		for name, field := range v {
+			if ports, ok := field.([]any); ok && name == "ports" {
+				for _, item := range ports {
+					if port, ok := item.(map[string]any); ok && (port["protocol"] == "" || port["protocol"] == nil) {
+						delete(port, "protocol")
+					}
+				}
+			}
+			fillProtocols(field)
+		}
+	case []any:
+		for _, item := range v {
+			fillProtocols(item)
+		}
+	}
 }
 
 func isSecret(u *unstructured.Unstructured) bool {

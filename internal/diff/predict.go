@@ -8,6 +8,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 )
 
@@ -29,6 +30,7 @@ func Merge(desired, live *unstructured.Unstructured, opts Options) *unstructured
 func merge(desired, live *unstructured.Unstructured, opts Options, m merger) *unstructured.Unstructured {
 	want := Normalize(desired)
 	out := live.DeepCopy()
+	labels := inherited(desired, live)
 	if owned, err := ReadOwnership(opts.managedFields(live)); err == nil {
 		for _, e := range owned.entries {
 			if e.Subresource == "" && (e.Manager == opts.manager() || Superseded(e.ManagedFieldsEntry)) {
@@ -36,8 +38,23 @@ func merge(desired, live *unstructured.Unstructured, opts Options, m merger) *un
 			}
 		}
 	}
+	if labels != nil {
+		out.SetLabels(labels)
+	}
 	out.Object, _ = m.value(nil, out.Object, want.Object).(map[string]any)
 	return out
+}
+
+// inherited returns the labels of a live object that the server took from its
+// Pod template, because the manifest has none; nil if that is not so.
+func inherited(desired, live *unstructured.Unstructured) map[string]string {
+	switch live.GroupVersionKind().GroupKind() {
+	case schema.GroupKind{Group: "batch", Kind: "Job"}, schema.GroupKind{Kind: "ReplicationController"}:
+		if len(desired.GetLabels()) == 0 {
+			return live.GetLabels()
+		}
+	}
+	return nil
 }
 
 type merger struct {
@@ -55,7 +72,9 @@ func (m merger) value(p path, live, want any) any {
 		for name, v := range w {
 			switch {
 			case v == nil && m.exact:
-				delete(l, name)
+				// What null means is the server's to say: an empty text in a map of
+				// texts, the default or nothing elsewhere.
+				l[name] = nil
 			case v == nil:
 				// The server fills a default in, which live has.
 			case !m.exact && empty(v) && l[name] == nil:
