@@ -20,6 +20,7 @@ type verifyArguments struct {
 	output output
 	failOn string
 	info   bool
+	test   bool
 }
 
 func newVerifyCmd(s Streams, version string) *cobra.Command {
@@ -33,6 +34,9 @@ finds what it needs when its turn comes, and what else will not work.
 PATH is as in "wavetrain waves". A directory whose objects are Applications stands for all of
 them, and for the Applications that those bring along. Every finding has a code;
 "wavetrain explain CODE" says more.
+
+A repository adds rules of its own, CEL expressions over rendered objects, under verify.rules in
+.wavetrain.yaml, with tests that --test runs, and under verify.layout which kinds may lie where.
 
 What is known to be there from elsewhere is declared under external in .wavetrain.yaml.
 Findings are left out by verify.ignore there, or on an object by the annotation
@@ -53,6 +57,7 @@ Exit codes: 0 nothing of severity error, 1 errors or an input that cannot be ren
 	a.output.addFlag(cmd, "table", "json", "markdown", "sarif", "junit")
 	cmd.Flags().StringVar(&a.failOn, "fail-on", "error", "least severity that makes the command fail: error, warning, info")
 	cmd.Flags().BoolVar(&a.info, "info", false, "show remarks too, which only machine formats have otherwise")
+	cmd.Flags().BoolVar(&a.test, "test", false, "run the tests of the rules in .wavetrain.yaml instead")
 	_ = cmd.RegisterFlagCompletionFunc("fail-on", cobra.FixedCompletions([]string{"error", "warning", "info"}, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
@@ -63,6 +68,9 @@ func (a *verifyArguments) run(ctx context.Context, s Streams, version string) er
 	}
 	if err := a.render.validate(); err != nil {
 		return err
+	}
+	if a.test {
+		return testRules(ctx, s, a.render.inputs)
 	}
 	severities := []string{"error", "warning", "info"}
 	limit := slices.Index(severities, a.failOn)
@@ -79,7 +87,7 @@ func (a *verifyArguments) run(ctx context.Context, s Streams, version string) er
 			fmt.Fprintf(s.Err, "warning: %s\n", w.Message)
 		}
 	}
-	apps, list, err := verifyAll(collector.planned)
+	apps, list, err := verifyAll(ctx, collector.planned)
 	if err != nil {
 		return err
 	}

@@ -4,6 +4,7 @@
 package cli
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -20,7 +21,7 @@ import (
 
 // verifyAll runs the checks on services that are looked at together: what one of
 // them renders, another need not.
-func verifyAll(services []planned) (apps []string, list []findings.Finding, err error) {
+func verifyAll(ctx context.Context, services []planned) (apps []string, list []findings.Finding, err error) {
 	plans := make([]*plan.Plan, len(services))
 	for i, s := range services {
 		plans[i] = s.plan
@@ -36,8 +37,12 @@ func verifyAll(services []planned) (apps []string, list []findings.Finding, err 
 		if err != nil {
 			return nil, nil, err
 		}
+		rules, err := rulesOf(ctx, s.repo)
+		if err != nil {
+			return nil, nil, err
+		}
 		found := verify.Run(verify.Input{
-			Plan: s.plan, External: external, Ignores: ignoresOf(s.app),
+			Plan: s.plan, External: external, Rules: rules, Ignores: ignoresOf(s.app),
 			Elsewhere: func(k manifest.Key) string { return elsewhere.besides(s.plan, k) },
 		})
 		found = append(found, shared[app]...)
@@ -52,7 +57,8 @@ func verifyAll(services []planned) (apps []string, list []findings.Finding, err 
 		}
 		list = append(list, findings.Of(app, kept)...)
 	}
-	return apps, append(list, findings.Of("", ignored.unused())...), nil
+	general, err := ignored.general(services)
+	return apps, append(list, findings.Of("", general)...), err
 }
 
 // renderers knows which service renders what, by cluster.
@@ -199,6 +205,27 @@ func (i *ignored) apply(repo *localRepo, found []verify.Finding) ([]verify.Findi
 		}
 	}
 	return kept, nil
+}
+
+// general are the findings about repositories as a whole.
+func (i *ignored) general(services []planned) ([]verify.Finding, error) {
+	var found []verify.Finding
+	seen := map[*localRepo]bool{}
+	for _, s := range services {
+		if seen[s.repo] {
+			continue
+		}
+		seen[s.repo] = true
+		strays, err := layoutOf(s.repo)
+		if err != nil {
+			return nil, err
+		}
+		if strays, err = i.apply(s.repo, strays); err != nil {
+			return nil, err
+		}
+		found = append(found, strays...)
+	}
+	return append(found, i.unused()...), nil
 }
 
 func (i *ignored) unused() []verify.Finding {

@@ -45,6 +45,58 @@ type Config struct {
 type Verify struct {
 	// Ignore leaves findings out.
 	Ignore []Ignore `yaml:"ignore"`
+	// Layout says what may lie where.
+	Layout []Layout `yaml:"layout"`
+	// Rules are checks of the repository's own.
+	Rules []Rule `yaml:"rules"`
+}
+
+// Layout restricts the kinds of objects that files may hold.
+type Layout struct {
+	// Path is a pattern over files from the root of the repository; * stands for any
+	// text without a slash, ** for any.
+	Path string `yaml:"path"`
+	// Only are the kinds allowed, "Kind" or "Kind.group".
+	Only []string `yaml:"only"`
+	// Reason says why, and where else things belong.
+	Reason string `yaml:"reason"`
+}
+
+// Rule is a check that the repository brings itself.
+type Rule struct {
+	// Name is the code of its findings.
+	Name string `yaml:"name"`
+	// Severity of a finding: error if empty.
+	Severity string `yaml:"severity"`
+	// Match are the objects concerned, as in Config.External; Path the files that
+	// they come from, as in Layout. Empty stands for all.
+	Match string `yaml:"match"`
+	Path  string `yaml:"path"`
+	// Holds is a CEL expression over "object" that is true when all is well.
+	Holds string `yaml:"holds"`
+	// Message says what is wrong otherwise.
+	Message string `yaml:"message"`
+	// Tests show what the rule means.
+	Tests []RuleTest `yaml:"tests"`
+	// Line at which the rule stands.
+	Line int `yaml:"-"`
+}
+
+// RuleTest is an object and whether the rule holds for it.
+type RuleTest struct {
+	Name   string         `yaml:"name"`
+	Object map[string]any `yaml:"object"`
+	Holds  bool           `yaml:"holds"`
+}
+
+// UnmarshalYAML implements yaml.Unmarshaler; it keeps the line.
+func (r *Rule) UnmarshalYAML(n *yaml.Node) error {
+	type plain Rule
+	if err := n.Decode((*plain)(r)); err != nil {
+		return err
+	}
+	r.Line = n.Line
+	return nil
 }
 
 // Ignore leaves the findings of a code out.
@@ -93,10 +145,8 @@ func Parse(file string, data []byte) (Config, error) {
 	if err := in.Decode(&c); err != nil {
 		return c, parseError(file, err)
 	}
-	for _, i := range c.Verify.Ignore {
-		if i.Code == "" || i.Reason == "" {
-			return c, &manifest.ParseError{File: file, Line: i.Line, Msg: "an entry of verify.ignore needs code and reason"}
-		}
+	if err := c.Verify.check(file); err != nil {
+		return c, err
 	}
 	for i, p := range c.Purposes {
 		line := purposeLine(&doc, i)
@@ -111,6 +161,29 @@ func Parse(file string, data []byte) (Config, error) {
 		}
 	}
 	return c, nil
+}
+
+// check says what is incomplete.
+func (v Verify) check(file string) error {
+	for _, i := range v.Ignore {
+		if i.Code == "" || i.Reason == "" {
+			return &manifest.ParseError{File: file, Line: i.Line, Msg: "an entry of verify.ignore needs code and reason"}
+		}
+	}
+	for _, r := range v.Rules {
+		switch {
+		case r.Name == "" || r.Holds == "" || r.Message == "":
+			return &manifest.ParseError{File: file, Line: r.Line, Msg: "an entry of verify.rules needs name, holds and message"}
+		case r.Severity != "" && r.Severity != "error" && r.Severity != "warning" && r.Severity != "info":
+			return &manifest.ParseError{File: file, Line: r.Line, Msg: fmt.Sprintf("severity %q is not known: use error, warning or info", r.Severity)}
+		}
+	}
+	for _, l := range v.Layout {
+		if l.Path == "" || len(l.Only) == 0 {
+			return &manifest.ParseError{File: file, Msg: "an entry of verify.layout needs path and only"}
+		}
+	}
+	return nil
 }
 
 // PurposeOf returns what the file says an object is for.

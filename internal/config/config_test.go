@@ -90,3 +90,43 @@ func FuzzParse(f *testing.F) {
 		}
 	})
 }
+
+func TestVerify(t *testing.T) {
+	got, err := config.Parse(".wavetrain.yaml", []byte(`
+external: [Secret/shop-*]
+verify:
+  ignore:
+  - {code: replica-fight, match: Deployment/web, reason: scaled by hand}
+  layout:
+  - {path: "apps/*.yaml", only: [Application], reason: r}
+  rules:
+  - name: r
+    holds: "true"
+    message: m
+    tests: [{object: {a: 1}, holds: true}]
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := config.Config{
+		External: []string{"Secret/shop-*"},
+		Verify: config.Verify{
+			Ignore: []config.Ignore{{Code: "replica-fight", Match: "Deployment/web", Reason: "scaled by hand", Line: 5}},
+			Layout: []config.Layout{{Path: "apps/*.yaml", Only: []string{"Application"}, Reason: "r"}},
+			Rules:  []config.Rule{{Name: "r", Holds: "true", Message: "m", Line: 9, Tests: []config.RuleTest{{Object: map[string]any{"a": 1}, Holds: true}}}},
+		},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	for _, tt := range []struct{ text, want string }{
+		{"verify:\n  ignore:\n  - {code: a}", ".wavetrain.yaml:3: an entry of verify.ignore needs code and reason"},
+		{"verify:\n  rules:\n  - {name: a}", ".wavetrain.yaml:3: an entry of verify.rules needs name, holds and message"},
+		{"verify:\n  rules:\n  - {name: a, holds: b, message: c, severity: bad}", `.wavetrain.yaml:3: severity "bad" is not known: use error, warning or info`},
+		{"verify:\n  layout:\n  - {path: a}", ".wavetrain.yaml: an entry of verify.layout needs path and only"},
+	} {
+		if _, err := config.Parse(".wavetrain.yaml", []byte(tt.text)); err == nil || err.Error() != tt.want {
+			t.Errorf("%q: error %v, want %s", tt.text, err, tt.want)
+		}
+	}
+}

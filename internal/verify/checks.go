@@ -74,6 +74,7 @@ func Checks() []Check {
 			{"invalid-schema", diag.Error, "a value is not of the type that its field has"},
 			{"unknown-field", diag.Warning, "a built-in kind does not have a field"},
 		}},
+		{run: rules},
 		{run: plaintext, Codes: []Code{
 			{"plaintext-secret", diag.Error, "a credential stands in Git in clear"},
 		}},
@@ -94,6 +95,7 @@ func Codes() []Code {
 		{plan.CodeNamespaceHandover, diag.Info, "a Namespace leaves Git and stays, because CreateNamespace asks for it"},
 		{"order-moved", diag.Info, "a Namespace or a definition stands earlier than it asks for, because something needs it"},
 		{"shared-resource", diag.Error, "two Applications render one object"},
+		{"layout", diag.Error, "a file holds a kind of object that does not belong there"},
 		{"invalid-suppression", diag.Warning, "a suppression has no reason or names no code"},
 		{"unused-suppression", diag.Info, "a suppression covers no finding"},
 	}

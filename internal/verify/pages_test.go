@@ -53,7 +53,7 @@ func TestPages(t *testing.T) {
 func shownElsewhere(code string) bool {
 	return slices.Contains([]string{
 		plan.CodeKindUnknown, plan.CodeKindNotKnownYet, plan.CodeNamespaceHandover, plan.CodeProducerCycle, plan.CodeNameMissing, plan.CodeInvalidMetadata,
-		"shared-resource", "nondeterministic-render", "invalid-suppression", "unused-suppression",
+		"shared-resource", "layout", "nondeterministic-render", "invalid-suppression", "unused-suppression",
 	}, code)
 }
 

@@ -29,6 +29,8 @@ type Input struct {
 	// External are objects that somebody has declared to be there although
 	// nobody renders them.
 	External []Pattern
+	// Rules are the repository's own checks.
+	Rules []Rule
 	// Ignores tells whether ignoreDifferences leaves a field, given as a JSON
 	// pointer, to others and syncs respect it; nil stands for never.
 	Ignores func(object manifest.Key, pointer string) bool

@@ -339,6 +339,30 @@ subjects: [{kind: ServiceAccount, name: op, namespace: demo}]
 	}
 }
 
+func TestMatchPath(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		pattern, file string
+		want          bool
+	}{
+		{"apps/*.yaml", "apps/a.yaml", true},
+		{"apps/*.yaml", "apps/x/a.yaml", false},
+		{"apps/*/*.yaml", "apps/x/a.yaml", true},
+		{"apps/**", "apps/x/y/a.yaml", true},
+		{"apps/**/a.yaml", "apps/a.yaml", true},
+		{"apps/**/a.yaml", "apps/x/y/a.yaml", true},
+		{"apps/**/a.yaml", "apps/x/ba.yaml", false},
+		{"**/a.yaml", "a.yaml", true},
+		{"*", "", true},
+		{"", "a", false},
+	}
+	for _, tt := range tests {
+		if got := verify.MatchPath(tt.pattern, tt.file); got != tt.want {
+			t.Errorf("MatchPath(%q, %q) = %v, want %v", tt.pattern, tt.file, got, tt.want)
+		}
+	}
+}
+
 // FuzzRun mutates manifests: no check may panic, and the same input gives the
 // same findings.
 func FuzzRun(f *testing.F) {

@@ -1,0 +1,140 @@
+// Copyright The Wavetrain Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"path/filepath"
+
+	"github.com/google/cel-go/cel"
+
+	"github.com/wavetrain/wavetrain/internal/config"
+	"github.com/wavetrain/wavetrain/internal/diag"
+	"github.com/wavetrain/wavetrain/internal/manifest"
+	"github.com/wavetrain/wavetrain/internal/script"
+	"github.com/wavetrain/wavetrain/internal/verify"
+)
+
+// rulesOf compiles the rules of a repository. A rule that cannot be read is an
+// error with its line.
+func rulesOf(ctx context.Context, repo *localRepo) ([]verify.Rule, error) {
+	written := repo.config.Verify.Rules
+	if len(written) == 0 {
+		return nil, nil
+	}
+	compiler, err := script.NewCEL()
+	if err != nil {
+		return nil, err
+	}
+	list := make([]verify.Rule, len(written))
+	for i, r := range written {
+		at := fmt.Sprintf("%s:%d", filepath.Join(repo.dir, config.FileName), r.Line)
+		expression, err := compiler.Compile("rule "+r.Name, r.Holds, cel.BoolType)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", at, err)
+		}
+		list[i] = verify.Rule{Name: r.Name, Severity: diag.Severity(r.Severity), Path: r.Path, Message: r.Message, Holds: func(object map[string]any) (bool, error) {
+			value, err := expression.Eval(ctx, object)
+			if err != nil {
+				return false, err
+			}
+			holds, ok := value.(bool)
+			if !ok {
+				return false, errors.New("the expression yields neither true nor false")
+			}
+			return holds, nil
+		}}
+		if r.Severity == "" {
+			list[i].Severity = diag.Error
+		}
+		if r.Match == "" {
+			continue
+		}
+		if list[i].Match, err = verify.ParsePattern(r.Match); err != nil {
+			return nil, fmt.Errorf("%s: %w", at, err)
+		}
+	}
+	return list, nil
+}
+
+// layoutOf compares where things lie with what the repository says about it.
+func layoutOf(repo *localRepo) ([]verify.Finding, error) {
+	layouts := repo.config.Verify.Layout
+	if len(layouts) == 0 {
+		return nil, nil
+	}
+	var found []verify.Finding
+	err := fs.WalkDir(repo.files, ".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		if ext := path.Ext(name); ext != ".yaml" && ext != ".yml" && ext != ".json" {
+			return nil
+		}
+		var objects []manifest.Object
+		for _, l := range layouts {
+			layout := verify.Layout{Path: l.Path, Only: l.Only, Reason: l.Reason}
+			if !verify.MatchPath(l.Path, name) {
+				continue
+			}
+			if objects == nil {
+				data, err := repo.files.ReadFile(name)
+				if err != nil {
+					return err
+				}
+				if objects, err = manifest.Decode(name, data); err != nil {
+					return err
+				}
+			}
+			found = append(found, layout.Check(name, objects)...)
+		}
+		return nil
+	})
+	return found, err
+}
+
+// testRules runs the tests of the repositories' rules.
+func testRules(ctx context.Context, s Streams, inputs []string) error {
+	collector := newWavesCollector(wavesArguments{}, s.In)
+	failed, ran := 0, 0
+	for _, in := range inputs {
+		repo, err := collector.repo(in)
+		if err != nil {
+			return err
+		}
+		rules, err := rulesOf(ctx, repo)
+		if err != nil {
+			return err
+		}
+		for i, rule := range rules {
+			for n, test := range repo.config.Verify.Rules[i].Tests {
+				ran++
+				name := test.Name
+				if name == "" {
+					name = fmt.Sprintf("test %d", n+1)
+				}
+				holds, err := rule.Holds(test.Object)
+				switch {
+				case err != nil:
+					failed++
+					fmt.Fprintf(s.Out, "FAIL  %s: %s: %v\n", rule.Name, name, err)
+				case holds != test.Holds:
+					failed++
+					fmt.Fprintf(s.Out, "FAIL  %s: %s: holds is %v, want %v\n", rule.Name, name, holds, test.Holds)
+				default:
+					fmt.Fprintf(s.Out, "ok    %s: %s\n", rule.Name, name)
+				}
+			}
+		}
+	}
+	fmt.Fprintf(s.Out, "%d tests, %d failed\n", ran, failed)
+	if failed > 0 {
+		return withCode(exitFailed, nil)
+	}
+	return nil
+}
