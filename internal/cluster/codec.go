@@ -7,6 +7,7 @@ import (
 	_ "embed"
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 
@@ -46,6 +47,12 @@ func newCodec(dictionary []byte) (*Codec, error) {
 	}
 	return &Codec{in: in, out: out}, nil
 }
+
+// Pack compresses text; equal texts come out equal.
+func (c *Codec) Pack(text []byte) []byte { return slices.Clip(c.pack(nil, text)) }
+
+// Unpack is the reverse of Pack.
+func (c *Codec) Unpack(packed []byte) ([]byte, error) { return c.unpack(packed) }
 
 // pack appends compressed text to prefix; equal texts come out equal.
 func (c *Codec) pack(prefix, text []byte) []byte { return c.in.EncodeAll(text, prefix) }

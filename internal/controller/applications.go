@@ -5,6 +5,8 @@ package controller
 
 import (
 	"context"
+	"errors"
+	"hash/maphash"
 	"reflect"
 	"strconv"
 	"sync"
@@ -50,24 +52,32 @@ type applications struct {
 	life context.Context
 	end  context.CancelFunc
 
+	// codec packs what is kept between looks.
+	codec *cluster.Codec
+	// seed makes hashes that nobody outside can foresee.
+	seed maphash.Seed
+
 	mu     sync.Mutex
 	states map[types.NamespacedName]*appState
 }
 
-func newApplications(opts Options, cares caredFor, c client.Client) *applications {
+func newApplications(opts Options, cares caredFor, codec *cluster.Codec, c client.Client) *applications {
 	life, end := context.WithCancel(context.Background())
 	a := &applications{
-		opts: opts, caredFor: cares, client: c,
+		opts: opts, caredFor: cares, client: c, codec: codec,
 		repositories: newRepositories(c, opts.Namespace, opts.Clock),
 		comparer:     pipeline.NewComparer(),
-		wakeups:      newWakeups(), watchlist: newWatchlist(), renderings: newRenderings(), orphanage: newOrphanage(),
+		renderings:   newRenderings(), orphanage: newOrphanage(),
 		installation: newInstallation(c, opts),
 		life:         life, end: end,
+		seed:   maphash.MakeSeed(),
 		states: map[types.NamespacedName]*appState{},
 	}
+	a.watchlist = newWatchlist(a.renderings)
+	a.wakeups = newWakeups(a.unchanged)
 	a.renderer = pipeline.NewRenderer(opts.Sources, a.repositories.find, opts.Rendering)
-	a.destinations = newDestinations(opts.Config, c, opts.Namespace, a.installation.current.Load, func(server string, change cluster.Change) {
-		a.wakeups.add(a.watchlist.concerned(server, change)...)
+	a.destinations = newDestinations(opts.Config, codec, c, opts.Namespace, a.installation.current.Load, func(server string, change cluster.Change) {
+		a.wakeups.touch(change.Key, a.watchlist.concerned(server, change)...)
 		a.wakeups.add(a.orphanage.concerned(server, change)...)
 	})
 	return a
@@ -208,11 +218,18 @@ func (a *applications) Reconcile(ctx context.Context, req reconcile.Request) (re
 	if st.ahead(app) {
 		return reconcile.Result{RequeueAfter: 20 * time.Millisecond}, nil
 	}
+	st.settled.Store(nil)
+	if err := st.rise(a.codec); err != nil {
+		return reconcile.Result{}, err
+	}
 	s := &session{applications: a, st: st, app: app.DeepCopy(), before: app, settings: told, now: a.opts.Clock.Now(), instance: a.instance(req.NamespacedName)}
 	if app.DeletionTimestamp.IsZero() {
 		err = s.reconcile(ctx)
 	} else {
 		err = s.finalize(ctx)
+	}
+	if resting := st.rest(a.codec); resting != nil {
+		return reconcile.Result{}, errors.Join(err, resting)
 	}
 	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
 		// Somebody else wrote meanwhile; what they wrote is on its way to us.

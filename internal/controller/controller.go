@@ -30,6 +30,7 @@ import (
 
 	releasev1alpha1 "github.com/wavetrain/wavetrain/api/release/v1alpha1"
 	"github.com/wavetrain/wavetrain/api/v1alpha1"
+	"github.com/wavetrain/wavetrain/internal/cluster"
 	"github.com/wavetrain/wavetrain/internal/event"
 	"github.com/wavetrain/wavetrain/internal/pipeline"
 	"github.com/wavetrain/wavetrain/internal/project"
@@ -137,6 +138,11 @@ func New(opts Options) (*Controller, error) {
 	if err != nil {
 		return nil, err
 	}
+	codec, err := cluster.NewCodec()
+	if err != nil {
+		return nil, err
+	}
+	small := packer{codec}
 	cached := cache.Options{
 		DefaultNamespaces: map[string]cache.Config{opts.Namespace: {}},
 		ByObject: map[client.Object]cache.ByObject{
@@ -147,6 +153,7 @@ func New(opts Options) (*Controller, error) {
 		},
 	}
 	cares.widen(&cached)
+	small.shrink(&cached)
 	skipNameValidation := true
 	mgr, err := ctrl.NewManager(opts.Config, manager.Options{
 		Scheme:                        scheme,
@@ -166,7 +173,7 @@ func New(opts Options) (*Controller, error) {
 	if err := errors.Join(mgr.AddReadyzCheck("ready", healthz.Ping), mgr.AddHealthzCheck("live", healthz.Ping)); err != nil {
 		return nil, err
 	}
-	apps := newApplications(opts, cares, mgr.GetClient())
+	apps := newApplications(opts, cares, codec, unpacking{mgr.GetClient(), small})
 	apps.repositories.configs = mgr.GetAPIReader()
 	if err := apps.setUp(mgr); err != nil {
 		return nil, err

@@ -35,7 +35,8 @@ var errNoCluster = errors.New("spec.destination")
 // destinations opens each destination cluster once and keeps it open.
 type destinations struct {
 	// home is the cluster that the Applications live on.
-	home *rest.Config
+	home  *rest.Config
+	codec *cluster.Codec
 	// secrets reads the cluster Secrets of the control namespace.
 	secrets   client.Reader
 	namespace string
@@ -92,8 +93,8 @@ func (d *destination) version(ctx context.Context, now time.Time) (kubeVersion s
 	return kubeVersion, apiVersions, nil
 }
 
-func newDestinations(home *rest.Config, secrets client.Reader, namespace string, told func() *compiled, changed func(string, cluster.Change)) *destinations {
-	return &destinations{home: home, secrets: secrets, namespace: namespace, told: told, changed: changed, open: map[string]*destination{}}
+func newDestinations(home *rest.Config, codec *cluster.Codec, secrets client.Reader, namespace string, told func() *compiled, changed func(string, cluster.Change)) *destinations {
+	return &destinations{home: home, codec: codec, secrets: secrets, namespace: namespace, told: told, changed: changed, open: map[string]*destination{}}
 }
 
 // get returns the cluster that dest names. ctx bounds the look-up; life is how
@@ -116,7 +117,7 @@ func (d *destinations) get(ctx, life context.Context, dest v1alpha1.ApplicationD
 		// The Secret has changed: what is open may use outdated credentials.
 		opened.stop()
 	}
-	c, err := cluster.New(cfg, cluster.Options{})
+	c, err := cluster.New(cfg, cluster.Options{Codec: d.codec})
 	if err != nil {
 		return nil, fmt.Errorf("open cluster %s: %w", server, err)
 	}
@@ -131,6 +132,13 @@ func (d *destinations) get(ctx, life context.Context, dest v1alpha1.ApplicationD
 	}()
 	d.open[server] = opened
 	return opened, nil
+}
+
+// has reports whether a connection is still the one that is used.
+func (d *destinations) has(dest *destination) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.open[dest.Server] == dest
 }
 
 // tell puts settings in force. The caller holds the lock of the destinations.

@@ -65,7 +65,11 @@ func newGlance(ctx context.Context, opts Options, c client.Client, app *v1alpha1
 	if err != nil {
 		return nil, err
 	}
-	a := newApplications(opts, cares, c)
+	codec, err := cluster.NewCodec()
+	if err != nil {
+		return nil, err
+	}
+	a := newApplications(opts, cares, codec, c)
 	told, err := a.installation.refresh(ctx)
 	if err != nil {
 		a.end()

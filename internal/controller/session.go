@@ -5,6 +5,7 @@ package controller
 
 import (
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -39,6 +40,9 @@ var errNoAnswer = fmt.Errorf("no answer within %s", observeTimeout)
 type appState struct {
 	// refresh asks that revisions are resolved anew at the next look.
 	refresh atomic.Bool
+	// settled is what the last look has seen, nil while there is one or when every
+	// change matters.
+	settled atomic.Pointer[settled]
 
 	mu sync.Mutex
 	// written is the resourceVersion of our last write: older copies from the
@@ -49,13 +53,15 @@ type appState struct {
 
 	record *release.Record
 	memory rollout.State
+	// packed is memory between looks.
+	packed []byte
 
 	run *operationRun
 
 	// request and head are what was rendered last of the target revision, desired
 	// is what it is kept at: the same, unless an earlier release is pinned.
 	// resolvedAt is when its revisions were looked up.
-	request    string
+	request    [sha256.Size]byte
 	head       *pipeline.Desired
 	desired    *pipeline.Desired
 	resolvedAt time.Time
@@ -142,7 +148,11 @@ func (s *session) reconcile(ctx context.Context) error {
 	if err := s.advance(ctx); err != nil {
 		return err
 	}
-	return s.writeStatus(ctx)
+	if err := s.writeStatus(ctx); err != nil {
+		return err
+	}
+	s.settle()
+	return nil
 }
 
 // remember loads the ReleaseRecord once.
@@ -202,8 +212,8 @@ func (s *session) lookAt(ctx context.Context, desired *pipeline.Desired) error {
 		return err
 	}
 	s.comparison, s.compared, s.state = comparison, desired, nil
-	s.watch(comparison)
 	s.findShared(comparison)
+	s.watch(comparison)
 	s.findOrphans(ctx)
 	return nil
 }
@@ -229,7 +239,8 @@ func (s *session) desired(ctx context.Context) (*pipeline.Desired, error) {
 		return s.st.desired, err
 	}
 	_, asked := s.app.Annotations[v1alpha1.AnnotationRefresh]
-	fresh := s.st.desired != nil && s.st.request == string(data) && s.now.Before(s.st.nextPoll)
+	request := sha256.Sum256(data)
+	fresh := s.st.desired != nil && s.st.request == request && s.now.Before(s.st.nextPoll)
 	if refresh := s.st.refresh.Swap(false); fresh && !refresh && !asked {
 		s.by(s.st.nextPoll)
 		return s.st.desired, nil
@@ -248,13 +259,13 @@ func (s *session) desired(ctx context.Context) (*pipeline.Desired, error) {
 		desired, err = s.keptAt(ctx, req, head)
 	}
 	if err != nil {
-		if s.st.request != string(data) {
+		if s.st.request != request {
 			// What was rendered before belongs to another spec.
 			s.st.head, s.st.desired = nil, nil
 		}
 		return s.st.desired, err
 	}
-	s.st.request, s.st.head, s.st.desired, s.st.resolvedAt = string(data), head, desired, s.now
+	s.st.request, s.st.head, s.st.desired, s.st.resolvedAt = request, head, desired, s.now
 	spread := rand.Int64N(int64(s.opts.PollInterval)/2 + 1) //nolint:gosec // spreading load needs no secrecy
 	s.st.nextPoll = s.now.Add(s.opts.PollInterval + time.Duration(spread))
 	s.by(s.st.nextPoll)

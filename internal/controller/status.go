@@ -43,10 +43,12 @@ func (s *session) shown() *status.State {
 
 // judge returns the health of a live object, with people's own rules and what is
 // around it on its cluster.
-func (s *session) judge() func(*unstructured.Unstructured) health.Result {
-	around := health.Context{Custom: s.installation.judge}
-	if s.dest != nil {
-		around = rollout.Surroundings(s.dest, s.installation.judge)
+func (s *session) judge() func(*unstructured.Unstructured) health.Result { return s.judgeOn(s.dest) }
+
+func (a *applications) judgeOn(dest *destination) func(*unstructured.Unstructured) health.Result {
+	around := health.Context{Custom: a.installation.judge}
+	if dest != nil {
+		around = rollout.Surroundings(dest, a.installation.judge)
 	}
 	return func(obj *unstructured.Unstructured) health.Result { return health.OfWith(obj, around) }
 }

@@ -5,13 +5,9 @@ package pipeline
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
-	"sync"
 
 	"golang.org/x/sync/errgroup"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -106,37 +102,14 @@ type Comparison struct {
 // Comparer compares applications with their destination and remembers, per
 // object, the verdict on a state it has seen.
 type Comparer struct {
-	mu   sync.Mutex
-	seen map[string]map[manifest.Key]remark
-}
-
-// remark is a verdict and the state that it was about.
-type remark struct {
-	basis, uid, version string
-	verdict             Verdict
-}
-
-// basis identifies what verdicts on a subject depend on, besides the live object.
-func (s Subject) basis() (string, error) {
-	data, err := json.Marshal([]any{s.Desired.Digest, s.Write, s.Ignore, s.Options.NamespaceLabels, s.Options.NamespaceAnnotations})
-	if err != nil {
-		return "", fmt.Errorf("read the ignored differences: %w", err)
-	}
-	sum := sha256.Sum256(data)
-	return hex.EncodeToString(sum[:]), nil
+	memory *memory
 }
 
 // NewComparer makes a Comparer.
-func NewComparer() *Comparer {
-	return &Comparer{seen: map[string]map[manifest.Key]remark{}}
-}
+func NewComparer() *Comparer { return &Comparer{memory: newMemory()} }
 
 // Forget drops what is remembered of an application.
-func (c *Comparer) Forget(app string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	delete(c.seen, app)
-}
+func (c *Comparer) Forget(app string) { c.memory.forget(app) }
 
 // IgnoreOptions are the options of a comparison that heeds ignore rules. A jq
 // expression that cannot be read is an error.
@@ -228,12 +201,12 @@ func watchKinds(ctx context.Context, dest Destination, s Subject, objects []mani
 // judge fills in the verdicts: from memory where an object's state has been seen,
 // by comparing the others side by side.
 func (c *Comparer) judge(ctx context.Context, dest Destination, s Subject, draft *plan.Plan, result *Comparison) error {
-	basis, err := s.basis()
+	basis, err := c.memory.basis(s)
 	if err != nil {
 		return err
 	}
-	known, next := c.known(s.App), map[manifest.Key]remark{}
-	var open []plan.Step
+	known, next := c.memory.recall(s.App, basis), &remarks{basis: basis}
+	var open []question
 	for _, step := range named(draft) {
 		live, exists := dest.Get(step.Key)
 		if exists {
@@ -246,33 +219,60 @@ func (c *Comparer) judge(ctx context.Context, dest Destination, s Subject, draft
 			result.Verdicts[step.Key] = Verdict{}
 			continue
 		}
-		r := remark{basis: basis, uid: string(live.GetUID()), version: live.GetResourceVersion()}
-		if before, ok := known[step.Key]; ok && before.basis == r.basis && before.uid == r.uid && before.version == r.version {
-			result.Verdicts[step.Key], next[step.Key] = before.verdict, before
+		at := remark{key: c.memory.hash(step.Key), version: versionOf(live)}
+		before, ok := known.find(at.key)
+		if ok && (before.version != at.version || at.version == 0) {
+			_, owners, _ := dest.GetOwned(step.Key)
+			at.print = diff.Fingerprint(live, owners)
+			ok = at.print == before.print
+		}
+		if !ok {
+			open = append(open, question{step: step, at: at})
 			continue
 		}
-		next[step.Key] = r
-		open = append(open, step)
+		at.print = before.print
+		verdict := known.verdict(at, live)
+		result.Verdicts[step.Key] = verdict
+		next.note(at, verdict)
 	}
-	verdicts := make([]Verdict, len(open))
+	if err := answer(ctx, dest, s, open); err != nil {
+		return err
+	}
+	for _, q := range open {
+		result.Verdicts[q.step.Key] = q.verdict
+		if q.verdict.Live != nil {
+			next.note(q.at, q.verdict)
+		}
+	}
+	c.memory.keep(s.App, next)
+	return nil
+}
+
+// question is an object on which there is no verdict yet.
+type question struct {
+	step    plan.Step
+	at      remark
+	verdict Verdict
+}
+
+// answer compares objects side by side.
+func answer(ctx context.Context, dest Destination, s Subject, open []question) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(dryRuns)
-	for i, step := range open {
-		group.Go(func() (err error) {
-			verdicts[i], err = verdictOn(ctx, dest, s, step)
+	for i := range open {
+		q := &open[i]
+		group.Go(func() error {
+			live, owners, exists := dest.GetOwned(q.step.Key)
+			if !exists {
+				return nil
+			}
+			q.at.version, q.at.print = versionOf(live), diff.Fingerprint(live, owners)
+			var err error
+			q.verdict, err = verdictOn(ctx, dest, s, q.step, live, owners)
 			return err
 		})
 	}
-	if err := group.Wait(); err != nil {
-		return err
-	}
-	for i, step := range open {
-		r := next[step.Key]
-		r.verdict = verdicts[i]
-		result.Verdicts[step.Key], next[step.Key] = verdicts[i], r
-	}
-	c.remember(s.App, next)
-	return nil
+	return group.Wait()
 }
 
 // named returns the steps of a plan that concern an object with a known name.
@@ -286,18 +286,6 @@ func named(p *plan.Plan) []plan.Step {
 		}
 	}
 	return steps
-}
-
-func (c *Comparer) known(app string) map[manifest.Key]remark {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.seen[app]
-}
-
-func (c *Comparer) remember(app string, verdicts map[manifest.Key]remark) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.seen[app] = verdicts
 }
 
 // ErrNoSources is returned for an Application without any source.

@@ -76,7 +76,8 @@ func compareThrice(t *testing.T, rt *rapid.T, dest *cluster.Cluster, policy clus
 	}()
 	asking := &counting{Cluster: dest}
 	for compared = range 3 {
-		v, err := verdictOn(t.Context(), asking, Subject{Write: policy}, plan.Step{Key: key, Object: &manifest.Object{Unstructured: obj}})
+		now, owners, _ := dest.GetOwned(key)
+		v, err := verdictOn(t.Context(), asking, Subject{Write: policy}, plan.Step{Key: key, Object: &manifest.Object{Unstructured: obj}}, now, owners)
 		switch {
 		case err != nil:
 			rt.Fatal(err)

@@ -7,6 +7,7 @@ import (
 	"context"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/wavetrain/wavetrain/internal/cluster"
@@ -16,12 +17,8 @@ import (
 
 // verdictOn compares locally, and asks the API server about what that leaves
 // undecided.
-func verdictOn(ctx context.Context, dest Destination, s Subject, step plan.Step) (Verdict, error) {
+func verdictOn(ctx context.Context, dest Destination, s Subject, step plan.Step, live *unstructured.Unstructured, owners []metav1.ManagedFieldsEntry) (Verdict, error) {
 	key, desired := step.Key, step.Object.Unstructured
-	live, owners, exists := dest.GetOwned(key)
-	if !exists {
-		return Verdict{}, nil
-	}
 	if live.GetAPIVersion() != desired.GetAPIVersion() {
 		// The cache holds the group's preferred version; fields compare only within
 		// the version that Git names.
