@@ -228,6 +228,8 @@ const (
 	ConditionRepeatedResourceWarning ConditionType = "RepeatedResourceWarning"
 	ConditionExcludedResourceWarning ConditionType = "ExcludedResourceWarning"
 	ConditionOrphanedResourceWarning ConditionType = "OrphanedResourceWarning"
+	// ConditionSyncOptionWarning names options that have no effect. Argo CD does not know it.
+	ConditionSyncOptionWarning ConditionType = "SyncOptionWarning"
 	// ConditionDeletionProgressing says what the deletion of an Application is at. Argo CD does not know it.
 	ConditionDeletionProgressing ConditionType = "DeletionProgressing"
 	// ConditionSyncWaiting says why an automated sync does not start now. Argo CD does not know it.

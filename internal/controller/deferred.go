@@ -40,11 +40,13 @@ func (s *session) deferred() map[manifest.Key]bool {
 	return keys
 }
 
-// catchUp prunes what operations have put off and nothing uses any more.
+// catchUp prunes what operations have put off and nothing uses any more, or what is
+// not to be put off any more.
 func (s *session) catchUp(ctx context.Context) error {
 	var free []manifest.Key
+	atOnce := s.ownOptions().Has("DeferPrune=false")
 	for _, c := range s.comparison.Superfluous {
-		if c.Holder == (manifest.Key{}) && c.Keep == "" && s.putOff(c) {
+		if (c.Holder == (manifest.Key{}) || atOnce) && c.Keep == "" && s.putOff(c) {
 			free = append(free, c.Key)
 		}
 	}

@@ -73,8 +73,23 @@ func (s *session) deletionPlan(ctx context.Context, phase manifest.Phase) (*plan
 		App: s.instance, Namespace: s.app.Spec.Destination.Namespace, Server: s.dest.Server,
 		Objects: objects, Scope: s.dest.Scope, Options: s.operationOptions(s.plainOperation()),
 	}), phase)
+	if s.ownOptions().Has("DeleteWaves=false") {
+		p.Groups = together(p.Groups)
+	}
 	s.refuseForbidden(p)
 	return p, nil
+}
+
+// together makes one group of all, so that their hooks do not wait for each other.
+func together(groups []plan.Group) []plan.Group {
+	if len(groups) == 0 {
+		return groups
+	}
+	all := plan.Group{Phase: groups[0].Phase, Wave: groups[0].Wave}
+	for _, g := range groups {
+		all.Steps = append(all.Steps, g.Steps...)
+	}
+	return []plan.Group{all}
 }
 
 // planOfPhase makes a plan of its own from the hooks of a deletion phase. Its

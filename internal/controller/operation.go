@@ -158,7 +158,7 @@ func (s *session) conclude(ctx context.Context, state *v1alpha1.OperationState) 
 // retries of what it fixes.
 func (s *session) newerRelease(op v1alpha1.Operation) string {
 	n := len(s.st.memory.Attempts)
-	if !op.InitiatedBy.Automated || n == 0 || s.comparison == nil || s.unknownSources() {
+	if !op.InitiatedBy.Automated || n == 0 || s.comparison == nil || s.unknownSources() || s.ownOptions().Has(noSupersede) {
 		return ""
 	}
 	if s.release(s.compared) == s.st.memory.Attempts[n-1].Spec {
@@ -220,6 +220,10 @@ func (s *session) start(ctx context.Context, op v1alpha1.Operation, id string, a
 	}
 	if op.Sync.DryRun {
 		return s.dryRun(ctx, op, desired)
+	}
+	if refusal := s.refuseRollback(op, desired); refusal != "" {
+		s.reject(op, refusal)
+		return nil
 	}
 	return s.launch(ctx, op, desired, id, attempt)
 }
@@ -332,7 +336,7 @@ func (s *session) whileRunning(ctx context.Context) error {
 	if reason := s.excluded(run.plan); reason != "" {
 		run.Supersede(reason)
 	}
-	if run.request.InitiatedBy.Automated {
+	if run.request.InitiatedBy.Automated && !s.ownOptions().Has(noSupersede) {
 		s.supersede(ctx, run)
 	}
 	if next := s.st.statusAt.Add(progressEvery); s.now.Before(next) {
@@ -376,7 +380,7 @@ func (s *session) automate(ctx context.Context) error {
 		Enabled: s.app.Spec.AutomatedEnabled(), Prune: s.app.Spec.AutomatedPrune(),
 		SelfHeal: s.app.Spec.AutomatedSelfHeal(), AllowEmpty: s.app.Spec.AutomatedAllowEmpty(),
 		Status: s.syncStatus(), Resources: s.resources(), Foreign: s.foreign(),
-		Release: release, Hooks: hasHooks(s.comparison.Plan), Completed: s.completed(),
+		Release: release, Hooks: hasHooks(s.comparison.Plan) && !s.ownOptions().Has("HookChanges=false"), Completed: s.completed(),
 		Attempt: s.lastAttempt(release), Heals: s.st.heals, LastHeal: s.st.lastHeal,
 	}
 	if s.shown().NamespaceOutdated {

@@ -68,6 +68,10 @@ func (s *session) operationOptions(op v1alpha1.Operation) plan.Options {
 		OutOfSyncOnly:    switches.Has("ApplyOutOfSyncOnly=true"),
 		Only:             requestedKeys(op),
 		KindOrderOnly:    own.Has("ProducersFirst=false"),
+		NoEffects:        own.Has("EffectGate=false"),
+		PruneHeld:        own.Has("DeferPrune=false"),
+		PruneHandedOver:  own.Has("NamespaceHandover=false"),
+		KeepDefinitions:  own.Has("PruneDefinitions=false"),
 		LastWins:         own.Has("Duplicates=last-wins"),
 		SkipMissingKinds: switches.Has("SkipDryRunOnMissingResource=true"),
 		HelmLifecycle:    app.Annotations[v1alpha1.AnnotationHelmLifecycle] == "true",
@@ -79,6 +83,10 @@ func (s *session) operationOptions(op v1alpha1.Operation) plan.Options {
 	}
 	return opts
 }
+
+// noSupersede is the option by which an automated operation is carried out to its end
+// whatever is committed meanwhile.
+const noSupersede = "Supersede=false"
 
 // ownOptions are the options of the Application that Argo CD does not know.
 func (s *session) ownOptions() manifest.OptionSet {

@@ -18,6 +18,9 @@ import (
 // target revision when the operation began: what a rollback goes back from.
 const infoLeft = "wavetrain.dev/left"
 
+// noPin is the option by which a rollback is refused while automated sync is on.
+const noPin = "RollbackPin=false"
+
 // pin keeps automation on a release that a person went back to. It is kept in the
 // ReleaseRecord.
 type pin struct {
@@ -31,7 +34,7 @@ type pin struct {
 // pinned returns the pin in force for what the target revision comes to, nil if
 // there is none.
 func (s *session) pinned(head *pipeline.Desired) *pin {
-	if len(s.st.memory.Pin) == 0 || head == nil || !s.app.Spec.AutomatedEnabled() {
+	if len(s.st.memory.Pin) == 0 || head == nil || !s.app.Spec.AutomatedEnabled() || s.ownOptions().Has(noPin) {
 		return nil
 	}
 	p := &pin{}

@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/wavetrain/wavetrain/api/v1alpha1"
 	"github.com/wavetrain/wavetrain/internal/manifest"
@@ -22,6 +23,18 @@ func refuse(app *v1alpha1.Application, op v1alpha1.Operation) string {
 		return "local manifests cannot be synced while automated sync is on, which would undo them: switch it off, or make it a dry run"
 	}
 	return ""
+}
+
+// refuseRollback says why a person's operation is not carried out where rollbacks do
+// not pin: automation would undo it at once. Empty if it leads to what the target
+// revision comes to.
+func (s *session) refuseRollback(op v1alpha1.Operation, desired *pipeline.Desired) string {
+	if op.InitiatedBy.Automated || op.Sync.DryRun || !s.app.Spec.AutomatedEnabled() || !s.ownOptions().Has(noPin) ||
+		s.st.head == nil || s.release(desired) == s.release(s.st.head) {
+		return ""
+	}
+	return fmt.Sprintf("cannot sync to %s: automated sync is on and keeps to %s (RollbackPin=false): switch it off before",
+		strings.Join(desired.Revisions, ", "), strings.Join(s.st.head.Revisions, ", "))
 }
 
 // requested returns what an operation asks for: its own manifests, its own

@@ -158,6 +158,9 @@ func (s *session) fillConditions() {
 	if s.comparison != nil {
 		found = append(found, status.PlanConditions(s.comparison.Plan)...)
 	}
+	for _, wrong := range manifest.CheckSwitches(s.ownOptions(), true) {
+		found = append(found, v1alpha1.ApplicationCondition{Type: v1alpha1.ConditionSyncOptionWarning, Message: wrong})
+	}
 	if warning, ok := s.sharedWarning(); ok {
 		found = append(found, warning)
 	}

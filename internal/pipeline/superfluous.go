@@ -23,14 +23,16 @@ func superfluous(dest Destination, s Subject, draft *plan.Plan) []inventory.Cand
 	for _, groups := range [][]plan.Group{draft.Groups, draft.OnDeletion} {
 		for _, g := range groups {
 			for _, step := range g.Steps {
-				in.Rendered = append(in.Rendered, step.Key)
+				if !step.Untracked || !s.Options.PruneHandedOver {
+					in.Rendered = append(in.Rendered, step.Key)
+				}
 			}
 		}
 	}
 	for _, note := range draft.Ignored {
 		in.Rendered = append(in.Rendered, note.Key)
 	}
-	if s.Options.CreateNamespace {
+	if s.Options.CreateNamespace && !s.Options.PruneHandedOver {
 		// Once rendered, now made by the option: handed over, not left behind.
 		in.Rendered = append(in.Rendered, manifest.Key{Kind: "Namespace", Name: s.Namespace})
 	}

@@ -8,6 +8,8 @@ import (
 	"math"
 	"slices"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
 	"github.com/wavetrain/wavetrain/internal/manifest"
 )
 
@@ -18,6 +20,7 @@ const (
 	reasonConfirm      = "waits for confirmation (Prune=confirm)"
 	reasonGuard        = "waits for confirmation (prune guard)"
 	reasonHandover     = "kept: CreateNamespace=true looks after it"
+	reasonDefinition   = "kept (PruneDefinitions=false)"
 )
 
 // prune adds the steps for live objects that are ours and no longer rendered.
@@ -46,7 +49,7 @@ func (b *builder) prune() {
 		}
 		b.decidePrune(s)
 		b.guard(s, live.Dependants)
-		if live.Holder != (manifest.Key{}) && (s.Action == Prune || s.Confirm) {
+		if live.Holder != (manifest.Key{}) && !b.prunesHeld(s) && (s.Action == Prune || s.Confirm) {
 			s.Action, s.Confirm, s.Risk, s.Deferred = SkipPrune, false, "", true
 			s.Reason = "deferred: still used by " + live.Holder.Short()
 		}
@@ -56,6 +59,18 @@ func (b *builder) prune() {
 	mirrorWaves(prunes)
 	b.steps = append(b.steps, prunes...)
 	b.pruneLast(prunes)
+}
+
+// prunesHeld reports whether an object is pruned although something uses it.
+func (b *builder) prunesHeld(s *placed) bool {
+	return b.in.Options.PruneHeld || manifest.SyncOptions(s.Object.Unstructured).Has("DeferPrune=false")
+}
+
+// handsOver reports whether the namespace stays because the application makes its
+// destination namespace itself.
+func (b *builder) handsOver(namespace manifest.Key) bool {
+	opts := b.in.Options
+	return isNamespace(namespace) && namespace.Name == b.in.Namespace && opts.CreateNamespace && !opts.PruneHandedOver
 }
 
 // decidePrune says whether the object goes. What it says itself wins over what
@@ -73,9 +88,11 @@ func (b *builder) decidePrune(s *placed) {
 	}
 	s.Action = SkipPrune
 	switch {
-	case isNamespace(s.Key) && s.Key.Name == b.in.Namespace && opts.CreateNamespace:
+	case b.handsOver(s.Key):
 		s.Reason = reasonHandover
 		b.findHandover(s.Key)
+	case opts.KeepDefinitions && isDefinition(s.Object.Unstructured):
+		s.Reason = reasonDefinition
 	case !opts.Prune:
 		s.Reason = reasonPruneOff
 	case refuse:
@@ -175,4 +192,9 @@ func (b *builder) pruneLast(prunes []*placed) {
 			s.wave = last
 		}
 	}
+}
+
+func isDefinition(u *unstructured.Unstructured) bool {
+	_, ok := manifest.DefinesKind(u)
+	return ok
 }

@@ -26,6 +26,7 @@ const (
 	CodeNamespaceHandover  = "namespace-handover"
 	CodeNamespaceMissing   = "namespace-missing"
 	CodeProducerCycle      = "producer-cycle"
+	CodeUnknownOption      = "unknown-option"
 )
 
 // item is a rendered object with what planning reads off it.
@@ -66,6 +67,7 @@ func (b *builder) read() []item {
 			}
 		}
 		b.checkIdentity(it, known && namespaced)
+		b.checkOptions(it)
 		items = append(items, it)
 	}
 	return items
@@ -104,6 +106,18 @@ func (b *builder) checkIdentity(it item, namespaced bool) {
 			Code: CodeInvalidMetadata, Severity: diag.Error, Subject: it.key, Field: path, At: at,
 			Message: fmt.Sprintf("%s of %s in %s is not a string", path, it.key.Short(), where(at)),
 			Hint:    `put the value in quotes: an unquoted 5 or true is not text to YAML`,
+		})
+	}
+}
+
+// checkOptions reports options that have no effect.
+func (b *builder) checkOptions(it item) {
+	own := manifest.ParseOptions(it.obj.GetAnnotations()[manifest.AnnotationWavetrainOptions])
+	for _, wrong := range manifest.CheckSwitches(own, false) {
+		b.find(diag.Diagnostic{
+			Code: CodeUnknownOption, Severity: diag.Warning, Subject: it.key,
+			Field: "metadata.annotations." + manifest.AnnotationWavetrainOptions, At: it.obj.Provenance,
+			Message: fmt.Sprintf("%s in %s: %s", it.key.Short(), where(it.obj.Provenance), wrong),
 		})
 	}
 }

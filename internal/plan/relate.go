@@ -12,8 +12,12 @@ import (
 	"github.com/wavetrain/wavetrain/internal/manifest"
 )
 
-// noProducersFirst is the option by which one object keeps to the kind order.
-const noProducersFirst = "ProducersFirst=false"
+// Options by which one object keeps to the kind order, and by which it does not wait
+// for the effects that it needs.
+const (
+	noProducersFirst = "ProducersFirst=false"
+	noEffectGate     = "EffectGate=false"
+)
 
 // producer is a step whose object brings a Secret about.
 type producer struct {
@@ -28,12 +32,14 @@ type relations struct {
 	producers map[manifest.Key][]producer
 	// kindOrderOnly leaves the order inside groups alone.
 	kindOrderOnly bool
+	// noEffects leaves the effects out: what is applied first is all that counts.
+	noEffects bool
 }
 
 // relate adds what holds a step back beyond the order of groups: the effects it
 // needs, and the steps of its own group that bring those about.
 func (b *builder) relate() {
-	r := relations{plan: b.plan, producers: map[manifest.Key][]producer{}, kindOrderOnly: b.in.Options.KindOrderOnly}
+	r := relations{plan: b.plan, producers: map[manifest.Key][]producer{}, kindOrderOnly: b.in.Options.KindOrderOnly, noEffects: b.in.Options.NoEffects}
 	for gi := range b.plan.Groups {
 		for si := range b.plan.Groups[gi].Steps {
 			r.addProducer(gi, &b.plan.Groups[gi].Steps[si])
@@ -109,7 +115,8 @@ func (r *relations) require(group int, s *Step) []*Step {
 	if _, _, ok := manifest.PodSpec(u); !ok {
 		return nil
 	}
-	inGroup := !r.kindOrderOnly && !manifest.SyncOptions(u).Has(noProducersFirst)
+	own := manifest.SyncOptions(u)
+	inGroup := !r.kindOrderOnly && !own.Has(noProducersFirst)
 	needed := map[manifest.Key][]string{}
 	var order []manifest.Key
 	for _, ref := range manifest.References(u) {
@@ -130,7 +137,9 @@ func (r *relations) require(group int, s *Step) []*Step {
 		}
 		keys := needed[target]
 		slices.Sort(keys)
-		s.Needs = append(s.Needs, Effect{Object: target, Keys: slices.Compact(keys), Producer: p.step.Key, ByStep: p.step.ID})
+		if !r.noEffects && !own.Has(noEffectGate) {
+			s.Needs = append(s.Needs, Effect{Object: target, Keys: slices.Compact(keys), Producer: p.step.Key, ByStep: p.step.ID})
+		}
 		if p.group == group {
 			before = append(before, p.step)
 		}

@@ -150,7 +150,7 @@ func (b *builder) createNamespace() {
 	}
 	live, exists := b.in.Live[key]
 	managed := opts.NamespaceLabels != nil || opts.NamespaceAnnotations != nil
-	handover := exists && !live.InSync && b.tracks(live.Object)
+	handover := exists && !live.InSync && b.tracks(live.Object) && b.handsOver(key)
 	if exists && !managed && !handover {
 		return
 	}

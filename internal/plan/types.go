@@ -90,6 +90,16 @@ type Options struct {
 	// KindOrderOnly switches producers-first (a producer of a Secret precedes
 	// the workloads of its group that need it) off.
 	KindOrderOnly bool
+	// NoEffects switches off that a step waits until a Secret that it needs is there
+	// as its producer makes it.
+	NoEffects bool
+	// PruneHeld prunes also what is still used.
+	PruneHeld bool
+	// PruneHandedOver prunes the destination namespace also when the application
+	// makes it itself from now on.
+	PruneHandedOver bool
+	// KeepDefinitions never prunes CustomResourceDefinitions.
+	KeepDefinitions bool
 	// LastWins takes the last of several different objects with one key instead
 	// of refusing them.
 	LastWins bool

@@ -22,6 +22,9 @@ func (r *Run) observer(ctx context.Context) machine.Observer {
 	around := r.surroundings()
 	return func(key manifest.Key) machine.Observation {
 		u := r.look(ctx, key)
+		if r.trustsAnyGeneration(key) {
+			u = machine.OfThisGeneration(u)
+		}
 		o := machine.Observe(u, r.pods(u), around)
 		// A controller's own verdict says more than what can be seen around it.
 		if o.Exists && o.Health.Known && o.Health.Status == health.Progressing {
@@ -29,6 +32,15 @@ func (r *Run) observer(ctx context.Context) machine.Observer {
 		}
 		return o
 	}
+}
+
+// trustsAnyGeneration reports whether the health of an object counts whatever
+// generation it is about.
+func (r *Run) trustsAnyGeneration(key manifest.Key) bool {
+	if r.limits.AnyGeneration {
+		return true
+	}
+	return slices.ContainsFunc(r.index.byKey[key], r.limits.TrustsAnyGeneration)
 }
 
 // look returns the live object. That an object which this run has written does

@@ -41,7 +41,7 @@ func Evaluated() []v1alpha1.ConditionType {
 	return []v1alpha1.ConditionType{
 		v1alpha1.ConditionInvalidSpecError, v1alpha1.ConditionComparisonError, v1alpha1.ConditionUnknownError,
 		v1alpha1.ConditionSharedResourceWarning, v1alpha1.ConditionRepeatedResourceWarning,
-		v1alpha1.ConditionExcludedResourceWarning, v1alpha1.ConditionOrphanedResourceWarning,
+		v1alpha1.ConditionExcludedResourceWarning, v1alpha1.ConditionOrphanedResourceWarning, v1alpha1.ConditionSyncOptionWarning,
 		ConditionResultsTruncatedWarning,
 	}
 }
@@ -85,6 +85,8 @@ func PlanConditions(p *plan.Plan) []v1alpha1.ApplicationCondition {
 			list = append(list, v1alpha1.ApplicationCondition{Type: v1alpha1.ConditionInvalidSpecError, Message: f.Message})
 		case plan.CodeExcludedKind:
 			list = append(list, v1alpha1.ApplicationCondition{Type: v1alpha1.ConditionExcludedResourceWarning, Message: f.Message})
+		case plan.CodeUnknownOption:
+			list = append(list, v1alpha1.ApplicationCondition{Type: v1alpha1.ConditionSyncOptionWarning, Message: f.Message})
 		case plan.CodeDuplicateConflict:
 			list = append(list, v1alpha1.ApplicationCondition{Type: v1alpha1.ConditionRepeatedResourceWarning, Message: withHint(f)})
 		}

@@ -135,15 +135,21 @@ func (t *turn) stopHook(task *task) {
 }
 
 // finish ends the attempt. Hooks whose policy asks for it are marked for
-// deletion by their own result; the record says so before it happens.
+// deletion by their own result, or by the operation's where that is wanted; the
+// record says so before it happens.
 func (m *Machine) finish(o Outcome, now time.Time) {
 	for id, s := range m.rec.Steps {
 		t := m.byID[id]
 		if t == nil || !t.hook() || s.UID == "" {
 			continue
 		}
-		has := func(p manifest.DeletePolicy) bool { return slices.Contains(t.step.Policies, p) }
-		if s.State == Succeeded && has(manifest.HookSucceeded) || s.State == Failed && has(manifest.HookFailed) {
+		succeeded, failed := s.State == Succeeded, s.State == Failed
+		if m.limits.HookPolicyOfOperation || has(t.step, hookPolicyOfOperation) {
+			ended := succeeded || failed
+			succeeded, failed = ended && o.Phase == PhaseSucceeded, ended && o.Phase != PhaseSucceeded
+		}
+		wants := func(p manifest.DeletePolicy) bool { return slices.Contains(t.step.Policies, p) }
+		if succeeded && wants(manifest.HookSucceeded) || failed && wants(manifest.HookFailed) {
 			s.Drop = true
 		}
 	}

@@ -155,7 +155,7 @@ func (t *turn) healthGate(task *task, gated bool) bool {
 // excused settles an object that is pending by design, or an Ingress that got no
 // address in time.
 func (t *turn) excused(task *task, o Observation) bool {
-	if o.Deleting || o.Health.Status != health.Progressing {
+	if o.Deleting || o.Health.Status != health.Progressing || t.limits.PendingGates || has(task.step, pendingGates) {
 		return false
 	}
 	if !o.Health.ByDesign {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/wavetrain/wavetrain/internal/manifest"
+	"github.com/wavetrain/wavetrain/internal/plan"
 )
 
 // Limits are the times that end a wait. Zero values mean the defaults.
@@ -30,11 +31,46 @@ type Limits struct {
 	// AwaitGone makes the last group wait until its prunes are really gone, as
 	// every other group does.
 	AwaitGone bool
+	Switches
+}
+
+// Switches take the machine's differences to Argo CD back.
+type Switches struct {
+	// WaveDelay is a pause between groups.
+	WaveDelay time.Duration
+	// HookPolicyOfOperation has the delete policies of hooks look at the outcome of
+	// the operation instead of the hook's own.
+	HookPolicyOfOperation bool
+	// PendingGates has objects that are pending by design hold a group up.
+	PendingGates bool
+	// AnyGeneration takes health for what it is, whatever generation it is about.
+	AnyGeneration bool
+}
+
+// SwitchesOf reads an application's options.
+func SwitchesOf(options manifest.OptionSet) Switches {
+	delay, _ := duration(options, "WaveDelay")
+	return Switches{
+		WaveDelay: delay, HookPolicyOfOperation: options.Has(hookPolicyOfOperation),
+		PendingGates: options.Has(pendingGates), AnyGeneration: options.Has(anyGeneration),
+	}
+}
+
+// Options that an application or a single object may have.
+const (
+	hookPolicyOfOperation = "HookPolicy=operation"
+	pendingGates          = "PendingByDesign=gate"
+	anyGeneration         = "ObservedGeneration=false"
+)
+
+// has reports whether the step's object carries an option.
+func has(s *plan.Step, option string) bool {
+	return s.Object != nil && manifest.SyncOptions(s.Object.Unstructured).Has(option)
 }
 
 // With returns the limits as an application's options change them: GateTimeout is
 // the limit of every wait without progress, whatever holds it up, GateGrace that of
-// kinds that flap.
+// kinds that flap; the switches are those of the options.
 func (l Limits) With(options manifest.OptionSet) Limits {
 	if d, ok := duration(options, "GateTimeout"); ok {
 		l.NoProgress, l.Stuck = d, d
@@ -42,6 +78,7 @@ func (l Limits) With(options manifest.OptionSet) Limits {
 	if d, ok := duration(options, "GateGrace"); ok {
 		l.FlapGrace = d
 	}
+	l.Switches = SwitchesOf(options)
 	return l
 }
 

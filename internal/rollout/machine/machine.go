@@ -31,6 +31,9 @@ type Machine struct {
 	confirmed bool
 	// held are the objects that the last turn found waiting.
 	held []manifest.Key
+	// opens is when the next group may begin, if a pause is wanted between groups. It
+	// is not recorded: after a restart nothing is left of a pause.
+	opens time.Time
 	// told is the wait that was told last.
 	told string
 	// news are events since the last decision.

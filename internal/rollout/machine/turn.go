@@ -53,6 +53,10 @@ func (t *turn) advance() {
 	for t.current < len(t.groups) {
 		g := &t.groups[t.current]
 		if !t.complete(g) {
+			if t.now.Before(t.opens) {
+				t.wake(t.opens)
+				return
+			}
 			t.announce(g)
 			switch t.work(g) {
 			case busy:
@@ -65,6 +69,7 @@ func (t *turn) advance() {
 			t.out.Save = true
 			t.release(g)
 			t.tell(g, event.Event{Type: event.GroupPassed})
+			t.opens = t.now.Add(t.limits.WaveDelay)
 		}
 		t.current++
 	}
