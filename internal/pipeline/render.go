@@ -111,6 +111,7 @@ func (r *Renderer) target(ctx context.Context, project string, src v1alpha1.Appl
 		return source.Target{}, err
 	}
 	t := source.Target{Repository: repo, Chart: src.Chart, Revision: src.TargetRevision, TagPrefix: src.TagPrefix}
+	t.PassCredentials = src.Helm != nil && src.Helm.PassCredentials
 	if src.Kustomize == nil && src.Directory == nil && src.Plugin == nil {
 		t.Charts = directoryOf(src)
 	}

@@ -97,6 +97,7 @@ func symptoms() []symptom {
 		{"Connection timed out", Unavailable, "the server does not answer"},
 		{"Operation too slow", Unavailable, "the server stops sending"},
 		{"Connection reset by peer", Unavailable, "the server breaks the connection"},
+		{"getpeername() failed", Unavailable, "the server breaks the connection"},
 		{"Recv failure", Unavailable, "the server breaks the connection"},
 		{"Empty reply from server", Unavailable, "the server breaks the connection"},
 		{"transfer closed", Unavailable, "the server breaks the connection"},

@@ -5,6 +5,7 @@ package source
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"os"
@@ -23,8 +24,9 @@ type mirror struct {
 	store   *Store
 	dir     string
 	objects *objects
-	// broken is set when the copy turns out to be damaged.
-	broken atomic.Bool
+	// broken is the make of the copy that turned out to be damaged, read the one
+	// that is read. Another process may have made it again.
+	broken, read atomic.Value
 	// asks lets all who want the same of the remote wait for one answer.
 	asks singleflight.Group
 
@@ -108,6 +110,7 @@ func (m *mirror) ensure(ctx context.Context, commit string) error {
 		if m.has(commit) {
 			return struct{}{}, nil
 		}
+		m.examine(commit)
 		if err := m.fetch(ctx, commit); err != nil {
 			return nil, err
 		}
@@ -119,7 +122,7 @@ func (m *mirror) ensure(ctx context.Context, commit string) error {
 // fetch gets one commit without its history, or everything where a server does
 // not give out single commits. A mirror that is damaged is made again.
 func (m *mirror) fetch(ctx context.Context, commit string) error {
-	if m.broken.Load() {
+	if m.isBroken() {
 		if err := m.discard(); err != nil {
 			return err
 		}
@@ -180,7 +183,7 @@ func gone(repo Repository, op string, cause error) error {
 // half-made is made again, and locks of commands that were killed are removed: who
 // calls holds the lock of ours.
 func (m *mirror) init(ctx context.Context, dir string) error {
-	if _, err := os.Stat(filepath.Join(dir, "wavetrain")); err == nil {
+	if makeOf(dir) != "" {
 		for _, name := range []string{"shallow.lock", "packed-refs.lock", "config.lock", "HEAD.lock"} {
 			if err := os.Remove(filepath.Join(dir, name)); err != nil && !errors.Is(err, os.ErrNotExist) {
 				return fmt.Errorf("remove stale lock of repository copy: %w", err)
@@ -194,10 +197,29 @@ func (m *mirror) init(ctx context.Context, dir string) error {
 	if _, err := m.store.git.run(ctx, "", "init", "--quiet", "--bare", dir); err != nil {
 		return m.fail("make a copy of", nil, err)
 	}
-	if err := os.WriteFile(filepath.Join(dir, "wavetrain"), []byte(m.repository().display()+"\n"), 0o600); err != nil {
+	if err := writeFile(filepath.Join(dir, makeFile), []byte(rand.Text())); err != nil {
 		return fmt.Errorf("make a copy of a repository: %w", err)
 	}
 	return nil
+}
+
+// makeFile is in a copy that was made completely; its content differs each time.
+const makeFile = "wavetrain"
+
+func makeOf(dir string) string {
+	data, err := os.ReadFile(filepath.Join(dir, makeFile))
+	if err != nil {
+		return ""
+	}
+	return string(data)
+}
+
+// noteBroken says that the copy is damaged.
+func (m *mirror) noteBroken() { m.broken.Store(m.read.Load()) }
+
+func (m *mirror) isBroken() bool {
+	made, ok := m.broken.Load().(string)
+	return ok && made == makeOf(m.dir)
 }
 
 func (m *mirror) exists() bool {
@@ -211,19 +233,32 @@ func (m *mirror) discard() error {
 	if err := os.RemoveAll(m.dir); err != nil {
 		return fmt.Errorf("delete damaged copy of %s: %w", m.repository().display(), err)
 	}
-	m.broken.Store(false)
 	return nil
 }
 
 func (m *mirror) has(commit string) bool {
-	if m.broken.Load() || !m.exists() {
+	made := makeOf(m.dir)
+	if made == "" || m.isBroken() {
 		return false
+	}
+	if m.read.Swap(made) != made {
+		// The process, if there is one, reads a copy that is gone.
+		m.objects.forget()
+	}
+	_, err := m.objects.root(commit)
+	return err == nil
+}
+
+// examine finds out why the copy lacks a commit: because it was never fetched, or
+// because the copy is damaged. Nobody else writes to it meanwhile.
+func (m *mirror) examine(commit string) {
+	if makeOf(m.dir) == "" {
+		return
 	}
 	_, err := m.objects.root(commit)
 	if err != nil && !errors.Is(err, errNoProcess) && (errors.Is(err, errDamaged) || !errors.Is(err, errMissingObject)) {
-		m.broken.Store(true)
+		m.noteBroken()
 	}
-	return err == nil
 }
 
 // lock keeps other processes from writing to the directory.

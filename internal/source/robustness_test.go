@@ -385,12 +385,12 @@ func TestHundredThousandRefs(t *testing.T) {
 	if got, err := store.Resolve(t.Context(), at, "1.x"); err != nil || got != commit {
 		t.Errorf("1.x of a hundred thousand tags is %s, %v", got, err)
 	}
-	before, err := store.Version(t.Context(), at)
+	before, err := store.Version(t.Context(), source.Target{Repository: at})
 	if err != nil {
 		t.Fatal(err)
 	}
 	repo.Git("tag", "v2.0.0")
-	if after, err := store.Version(t.Context(), at); err != nil || after == before {
+	if after, err := store.Version(t.Context(), source.Target{Repository: at}); err != nil || after == before {
 		t.Errorf("a new tag is no new version: %s, %v", after, err)
 	}
 }

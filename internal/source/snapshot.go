@@ -19,7 +19,7 @@ import (
 // maxLinks bounds how many symbolic links one path may pass through.
 const maxLinks = 32
 
-// Snapshot is the tree of one commit as a read-only file system. Symbolic links
+// Snapshot is the tree of one commit, or of an archive, as a read-only file system. Symbolic links
 // are followed inside the repository; one that leads out of it is an error.
 // Submodules are read from their own repositories, at the commit that is recorded.
 //
@@ -28,20 +28,27 @@ const maxLinks = 32
 type Snapshot struct {
 	// URL is the repository, without credentials.
 	URL string
-	// Commit is the full commit id.
+	// Commit is the full commit id; of an archive its version or digest.
 	Commit string
 
+	// mirror is nil for what does not come from Git.
 	mirror  *mirror
-	objects *objects
+	objects reader
 	root    entry
-	// content fetches what lies outside of the repository: submodules, and files
+	// referred fetches what lies outside of the repository: submodules, and files
 	// that Git LFS keeps.
-	content content
+	referred referred
 
 	mu         sync.Mutex
 	reads      map[string]string
 	submodules map[string]*Snapshot
 	modules    map[string]string
+}
+
+// reader gives out objects by their ids.
+type reader interface {
+	read(id string) (kind string, data []byte, err error)
+	tree(id string) ([]entry, error)
 }
 
 // place is where a path leads: an entry, and the snapshot that it is read from,
@@ -61,7 +68,7 @@ func openSnapshot(ctx context.Context, m *mirror, commit string) (*Snapshot, err
 	}
 	return &Snapshot{
 		URL: display, Commit: commit, mirror: m, objects: m.objects,
-		root: entry{mode: modeTree, name: ".", id: root}, content: newContent(ctx, m), reads: map[string]string{},
+		root: entry{mode: modeTree, name: ".", id: root}, referred: newReferred(ctx, m), reads: map[string]string{},
 	}, nil
 }
 
@@ -134,8 +141,10 @@ func (s *Snapshot) blob(op, name string, e entry) ([]byte, error) {
 	if kind != "blob" {
 		return nil, &fs.PathError{Op: op, Path: name, Err: fmt.Errorf("is a directory")}
 	}
-	if data, err = s.content.smudge(data); err != nil {
-		return nil, &fs.PathError{Op: op, Path: name, Err: err}
+	if s.referred.smudge != nil {
+		if data, err = s.referred.smudge(data); err != nil {
+			return nil, &fs.PathError{Op: op, Path: name, Err: err}
+		}
 	}
 	return data, nil
 }
@@ -267,10 +276,10 @@ func (s *Snapshot) walk(name string, links *int) (place, error) {
 // damaged notes that the mirror lacks what it must have, so that it is made again
 // before the next look.
 func (s *Snapshot) damaged(err error) error {
-	if errors.Is(err, errNoProcess) {
+	if s.mirror == nil || errors.Is(err, errNoProcess) {
 		return err
 	}
-	s.mirror.broken.Store(true)
+	s.mirror.noteBroken()
 	return &Error{
 		Op: "read commit " + short(s.Commit) + " of", URL: s.URL, Reason: Damaged,
 		Detail: "the local copy is damaged (" + err.Error() + ")", Hint: "it is fetched anew", Err: err,

@@ -31,6 +31,9 @@ type Options struct {
 	// RefsTTL is how long the answer of ls-remote is shared between
 	// applications of one repository. Defaults to one second.
 	RefsTTL time.Duration
+	// IndexTTL is the same for the index of a Helm repository and the tags of an
+	// OCI registry. Defaults to one minute.
+	IndexTTL time.Duration
 	// Timeout bounds one git command that talks to a remote. Defaults to two
 	// minutes.
 	Timeout time.Duration
@@ -44,12 +47,15 @@ const credentialDirPrefix = "access-"
 
 // Store keeps one bare mirror per repository, and charts.
 type Store struct {
-	opts   Options
-	git    git
-	tokens appTokens
+	opts      Options
+	git       git
+	tokens    appTokens
+	archives  archives
+	artifacts artifacts
 
 	mu         sync.Mutex
 	mirrors    map[string]*mirror
+	helms      map[string]*helmRepository
 	transports map[string]*http.Transport
 }
 
@@ -58,6 +64,9 @@ type Store struct {
 func NewStore(opts Options) (*Store, error) {
 	if opts.RefsTTL == 0 {
 		opts.RefsTTL = time.Second
+	}
+	if opts.IndexTTL == 0 {
+		opts.IndexTTL = time.Minute
 	}
 	if opts.Timeout == 0 {
 		opts.Timeout = 2 * time.Minute
@@ -68,7 +77,11 @@ func NewStore(opts Options) (*Store, error) {
 	if err := os.MkdirAll(opts.Dir, 0o700); err != nil {
 		return nil, fmt.Errorf("make directory of repository mirrors: %w", err)
 	}
-	s := &Store{opts: opts, git: newGit(opts), mirrors: map[string]*mirror{}, transports: map[string]*http.Transport{}}
+	s := &Store{
+		opts: opts, git: newGit(opts), mirrors: map[string]*mirror{}, helms: map[string]*helmRepository{},
+		transports: map[string]*http.Transport{}, archives: archives{known: map[string]*archive{}},
+	}
+	s.artifacts = artifacts{store: s, answers: map[string]ociAnswer{}}
 	s.tokens = appTokens{clock: opts.Clock, store: s, tokens: map[string]appToken{}}
 	return s, s.sweep()
 }
@@ -141,10 +154,7 @@ func (s *Store) resolve(ctx context.Context, repo Repository, revision, tagPrefi
 	}
 }
 
-// Version identifies what the repository offers now: as long as it is the same,
-// every revision names what it named before. It costs one question to the
-// repository per RefsTTL, however many ask.
-func (s *Store) Version(ctx context.Context, repo Repository) (string, error) {
+func (s *Store) refsVersion(ctx context.Context, repo Repository) (string, error) {
 	m, err := s.mirror(repo)
 	if err != nil {
 		return "", err
@@ -162,11 +172,15 @@ func (s *Store) Version(ctx context.Context, repo Repository) (string, error) {
 // (a webhook or a refresh said something changed).
 func (s *Store) Forget(url string) {
 	s.mu.Lock()
-	mirrors := slices.Collect(maps.Values(s.mirrors))
+	mirrors, helms := slices.Collect(maps.Values(s.mirrors)), slices.Collect(maps.Values(s.helms))
 	s.mu.Unlock()
 	for _, m := range mirrors {
 		m.forget(url)
 	}
+	for _, h := range helms {
+		h.forget(url)
+	}
+	s.artifacts.forget(url)
 }
 
 func (m *mirror) forget(url string) {

@@ -15,9 +15,9 @@ import (
 // maxSubmodules bounds how deep submodules of submodules are followed.
 const maxSubmodules = 8
 
-// content fetches what a commit only refers to. It lives as long as the look for
+// referred fetches what a commit only refers to. It lives as long as the look for
 // which the snapshot was opened.
-type content struct {
+type referred struct {
 	// open opens a commit of another repository.
 	open func(address, commit string) (*Snapshot, error)
 	// smudge replaces a file that stands for another by that other.
@@ -27,8 +27,8 @@ type content struct {
 	depth   int
 }
 
-func newContent(ctx context.Context, m *mirror) content {
-	return content{
+func newReferred(ctx context.Context, m *mirror) referred {
+	return referred{
 		open: func(address, commit string) (*Snapshot, error) {
 			repo, err := m.repository().related(ctx, address)
 			if err != nil {
@@ -79,13 +79,13 @@ func (s *Snapshot) submodule(commit string) (*Snapshot, error) {
 		return nil, fmt.Errorf("submodule %s: %w", at, err)
 	}
 	if address != "" {
-		if s.content.depth >= maxSubmodules {
+		if s.referred.depth >= maxSubmodules {
 			return nil, fmt.Errorf("submodule %s: more than %d submodules inside each other", at, maxSubmodules)
 		}
-		if sub, err = s.content.open(address, commit); err != nil {
+		if sub, err = s.referred.open(address, commit); err != nil {
 			return nil, fmt.Errorf("submodule %s: %w", at, err)
 		}
-		sub.content.depth = s.content.depth + 1
+		sub.referred.depth = s.referred.depth + 1
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -102,7 +102,7 @@ func (s *Snapshot) moduleURL(at string) (string, error) {
 	if err != nil {
 		return "", nil //nolint:nilerr // git, too, takes a submodule without the file for an empty directory
 	}
-	byPath, err := s.content.modules(file)
+	byPath, err := s.referred.modules(file)
 	if err != nil {
 		return "", fmt.Errorf("read .gitmodules: %w", err)
 	}

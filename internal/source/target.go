@@ -5,7 +5,7 @@ package source
 
 import (
 	"context"
-	"fmt"
+	"strings"
 )
 
 // Target is what an Application's source asks for: a revision of a repository,
@@ -23,30 +23,92 @@ type Target struct {
 	// Charts is a directory that may hold a Helm chart: dependencies that are
 	// declared there and missing appear below its charts directory. Empty for none.
 	Charts string
+	// PassCredentials gives the repository's login to other hosts that its index
+	// names.
+	PassCredentials bool
 }
 
-// Locate returns the revision that the target names now: a commit id, or a chart
-// version.
-func (s *Store) Locate(ctx context.Context, t Target) (string, error) {
-	if t.Chart != "" {
-		return "", chartUnsupported(t)
+// kind is what the target's repository speaks.
+func (t Target) kind() Kind {
+	url := t.Repository.URL
+	switch {
+	case t.Repository.Kind == OCI, strings.HasPrefix(url, "oci://"):
+		return OCI
+	case t.Chart == "":
+		return Git
+	case isHTTP(url):
+		return Helm
+	default:
+		// A chart in a registry, which Argo CD has without a scheme.
+		return OCI
 	}
-	return s.resolve(ctx, t.Repository, t.Revision, t.TagPrefix)
+}
+
+// Locate returns the revision that the target names now: a commit id, a chart
+// version, the digest of an artifact.
+func (s *Store) Locate(ctx context.Context, t Target) (string, error) {
+	switch t.kind() {
+	case OCI:
+		return s.artifacts.locate(ctx, t)
+	case Helm:
+		h, err := s.helmRepository(t.Repository)
+		if err != nil {
+			return "", err
+		}
+		v, err := h.locate(ctx, t)
+		return v.Version, err
+	default:
+		return s.resolve(ctx, t.Repository, t.Revision, t.TagPrefix)
+	}
 }
 
 // Open returns the content of the target at a revision that Locate has returned.
 // Close it after use.
 func (s *Store) Open(ctx context.Context, t Target, revision string) (Tree, error) {
-	if t.Chart != "" {
-		return nil, chartUnsupported(t)
+	tree, err := s.openBare(ctx, t, revision)
+	if err != nil || t.Charts == "" {
+		return tree, err
 	}
-	snap, err := s.Snapshot(ctx, t.Repository, revision)
-	if err != nil {
-		return nil, err
-	}
-	return snap, nil
+	return s.withDependencies(ctx, t, tree)
 }
 
-func chartUnsupported(t Target) error {
-	return fmt.Errorf("chart %q of %s: charts from Helm repositories are not supported yet, keep the chart in Git and use path", t.Chart, withoutCredentials(t.Repository.URL))
+func (s *Store) openBare(ctx context.Context, t Target, revision string) (Tree, error) {
+	switch t.kind() {
+	case OCI:
+		return s.artifacts.open(ctx, t, revision)
+	case Helm:
+		h, err := s.helmRepository(t.Repository)
+		if err != nil {
+			return nil, err
+		}
+		return h.chart(ctx, t, revision)
+	default:
+		snap, err := s.Snapshot(ctx, t.Repository, revision)
+		if err != nil {
+			return nil, err
+		}
+		return snap, nil
+	}
+}
+
+// Version identifies what the target's repository offers now: as long as it is the
+// same, every revision names what it named before. It costs at most one question to
+// the repository per RefsTTL or IndexTTL, however many ask.
+func (s *Store) Version(ctx context.Context, t Target) (string, error) {
+	switch t.kind() {
+	case OCI:
+		return s.artifacts.locate(ctx, t)
+	case Helm:
+		h, err := s.helmRepository(t.Repository)
+		if err != nil {
+			return "", err
+		}
+		ix, err := h.index(ctx)
+		if err != nil {
+			return "", err
+		}
+		return ix.digest, nil
+	default:
+		return s.refsVersion(ctx, t.Repository)
+	}
 }

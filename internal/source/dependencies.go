@@ -1,0 +1,161 @@
+// Copyright The Wavetrain Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package source
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// maxNeighbours bounds how many charts of the same repository are followed.
+const maxNeighbours = 64
+
+// dependency is what Chart.yaml or Chart.lock says of one.
+type dependency struct {
+	Name       string `yaml:"name"`
+	Version    string `yaml:"version"`
+	Repository string `yaml:"repository"`
+}
+
+type dependencyFile struct {
+	Dependencies []dependency `yaml:"dependencies"`
+}
+
+// withDependencies adds what the chart in the target's directory depends on, and
+// what the repository does not hold itself.
+func (s *Store) withDependencies(ctx context.Context, t Target, tree Tree) (Tree, error) {
+	c := completion{store: s, target: t, tree: tree, mounts: map[string]Tree{}, seen: map[string]bool{}}
+	if err := c.complete(ctx, path.Clean(t.Charts)); err != nil {
+		return nil, errors.Join(err, tree.Close())
+	}
+	if len(c.mounts) == 0 {
+		return tree, nil
+	}
+	return newOverlay(tree, c.mounts), nil
+}
+
+// completion looks for missing dependencies.
+type completion struct {
+	store  *Store
+	target Target
+	tree   Tree
+	mounts map[string]Tree
+	seen   map[string]bool
+}
+
+func (c *completion) complete(ctx context.Context, dir string) error {
+	if c.seen[dir] || !fs.ValidPath(dir) {
+		return nil
+	}
+	if c.seen[dir] = true; len(c.seen) > maxNeighbours {
+		return fmt.Errorf("more than %d charts depend on each other in %s", maxNeighbours, c.target.Charts)
+	}
+	declared, from, err := c.read(dir, "Chart.yaml", "requirements.yaml")
+	if err != nil || len(declared) == 0 {
+		return err
+	}
+	locked, _, err := c.read(dir, "Chart.lock", "requirements.lock")
+	if err != nil {
+		return err
+	}
+	for _, d := range declared {
+		if err := c.dependency(ctx, dir, from, d, locked); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// read returns the dependencies of the first file that names any.
+func (c *completion) read(dir string, names ...string) (list []dependency, from string, err error) {
+	for _, name := range names {
+		from = path.Join(dir, name)
+		data, err := c.tree.ReadFile(from)
+		if err != nil {
+			continue // whether a chart is there is for others to say
+		}
+		var file dependencyFile
+		if err := yaml.Unmarshal(data, &file); err != nil {
+			return nil, "", fmt.Errorf("read dependencies in %s: %w", from, err)
+		}
+		if len(file.Dependencies) > 0 {
+			return file.Dependencies, from, nil
+		}
+	}
+	return nil, "", nil
+}
+
+func (c *completion) dependency(ctx context.Context, dir, from string, d dependency, locked []dependency) error {
+	if rel, local := strings.CutPrefix(d.Repository, "file://"); local {
+		return c.complete(ctx, path.Join(dir, rel))
+	}
+	if d.Repository == "" || c.vendored(dir, d.Name) {
+		return nil
+	}
+	if strings.HasPrefix(d.Repository, "@") || strings.HasPrefix(d.Repository, "alias:") {
+		return fmt.Errorf("%s: dependency %s is in the repository %q, a name that only the machine knows where it was given: write its URL", from, d.Name, d.Repository)
+	}
+	wanted := d.Version
+	if i := slices.IndexFunc(locked, func(l dependency) bool { return l.Name == d.Name && sameChartRepository(l, d) }); i >= 0 {
+		wanted = locked[i].Version
+	}
+	repo, err := c.target.Repository.related(ctx, d.Repository)
+	if err != nil {
+		return err
+	}
+	wants := Target{Repository: repo, Chart: d.Name, Revision: wanted, PassCredentials: c.target.PassCredentials}
+	version, err := c.store.Locate(ctx, wants)
+	if err != nil {
+		return fmt.Errorf("%s: dependency %s: %w", from, d.Name, err)
+	}
+	tree, err := c.store.openBare(ctx, wants, version)
+	if err != nil {
+		return fmt.Errorf("%s: dependency %s: %w", from, d.Name, err)
+	}
+	c.mounts[path.Join(dir, "charts", d.Name+"-"+version)] = tree
+	return nil
+}
+
+func sameChartRepository(a, b dependency) bool {
+	return a.Repository == b.Repository || a.Repository == "" || SameRepository(a.Repository, b.Repository)
+}
+
+// vendored tells whether somebody has put the chart into the charts directory.
+func (c *completion) vendored(dir, name string) bool {
+	entries, err := c.tree.ReadDir(path.Join(dir, "charts"))
+	if err != nil {
+		return false
+	}
+	return slices.ContainsFunc(entries, func(e fs.DirEntry) bool {
+		if e.IsDir() {
+			if e.Name() == name {
+				return true
+			}
+			return c.chartName(path.Join(dir, "charts", e.Name())) == name
+		}
+		rest, ok := strings.CutPrefix(e.Name(), name+"-")
+		return ok && strings.HasSuffix(rest, ".tgz") && rest[0] >= '0' && rest[0] <= '9' || ok && strings.HasPrefix(rest, "v")
+	})
+}
+
+func (c *completion) chartName(dir string) string {
+	data, err := c.tree.ReadFile(path.Join(dir, "Chart.yaml"))
+	if err != nil {
+		return ""
+	}
+	var chart struct {
+		Name string `yaml:"name"`
+	}
+	if yaml.Unmarshal(data, &chart) != nil {
+		return ""
+	}
+	return chart.Name
+}
