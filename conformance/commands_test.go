@@ -17,7 +17,10 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"sigs.k8s.io/yaml"
 
 	"github.com/wavetrain/wavetrain/api/v1alpha1"
 )
@@ -31,7 +34,7 @@ func commands() map[string]func(*testscript.TestScript, bool, []string) {
 	for name, do := range map[string]command{
 		"commit": commit, "apply": applyFile, "rules": useRules, "sync": syncAndWait, "start": startSync,
 		"terminate": terminate, "refresh": refresh, "restart": restart, "delete": deleteObject, "patch": patch,
-		"remember": remember, "within": within,
+		"remember": remember, "within": within, "write": write, "knock": knock,
 	} {
 		all[name] = func(ts *testscript.TestScript, neg bool, args []string) {
 			if neg {
@@ -240,8 +243,12 @@ func deleteObject(ctx context.Context, w *world, _ *testscript.TestScript, args 
 
 // patch OBJECT YAML merges a change into an object.
 func patch(ctx context.Context, w *world, _ *testscript.TestScript, args []string) error {
-	if len(args) != 2 {
-		return errors.New("patch OBJECT CHANGE")
+	if len(args) != 2 && len(args) != 3 {
+		return errors.New("patch OBJECT CHANGE [MANAGER]")
+	}
+	manager := person
+	if len(args) == 3 {
+		manager = args[2]
 	}
 	r, err := w.ref(args[0])
 	if err != nil {
@@ -255,8 +262,45 @@ func patch(ctx context.Context, w *world, _ *testscript.TestScript, args []strin
 	if err != nil {
 		return err
 	}
-	_, err = resource.Patch(ctx, r.name, types.MergePatchType, data, metav1.PatchOptions{FieldManager: person})
+	_, err = resource.Patch(ctx, r.name, types.MergePatchType, data, metav1.PatchOptions{FieldManager: manager})
 	return err
+}
+
+// write FILE MANAGER OPERATION brings objects into the cluster as another tool
+// does: by server-side apply or by updates.
+func write(ctx context.Context, w *world, _ *testscript.TestScript, args []string) error {
+	if len(args) != 3 || args[2] != "Apply" && args[2] != "Update" {
+		return errors.New("write FILE MANAGER Apply|Update")
+	}
+	text, err := w.read(args[0])
+	if err != nil {
+		return err
+	}
+	return w.writeText(ctx, text, writer{manager: args[1], apply: args[2] == "Apply"})
+}
+
+// knock FILE FIELD=VALUE... writes the only object of a file until admission has
+// made it like that, and deletes it: the API server takes a moment to heed a policy.
+func knock(ctx context.Context, w *world, _ *testscript.TestScript, args []string) error {
+	if len(args) < 2 {
+		return errors.New("knock FILE FIELD=VALUE...")
+	}
+	text, err := w.read(args[0])
+	if err != nil {
+		return err
+	}
+	obj := &unstructured.Unstructured{}
+	if err := yaml.Unmarshal([]byte(text), &obj.Object); err != nil {
+		return err
+	}
+	name := obj.GetKind() + "/" + obj.GetName()
+	return wait.PollUntilContextTimeout(ctx, 200*time.Millisecond, w.patience, true, func(ctx context.Context) (bool, error) {
+		if err := w.put(ctx, obj.DeepCopy(), writer{manager: person}); err != nil {
+			return false, err
+		}
+		unmet := present(ctx, w, append([]string{name}, args[1:]...))
+		return unmet == nil, deleteObject(ctx, w, nil, []string{name})
+	})
 }
 
 // remember OBJECT... keeps what the objects are now, for same, unchanged and

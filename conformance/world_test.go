@@ -216,6 +216,17 @@ func (w *world) apply(ctx context.Context, file string) error {
 }
 
 func (w *world) applyText(ctx context.Context, text string) error {
+	return w.writeText(ctx, text, writer{manager: person})
+}
+
+// writer is in whose name and how objects are written.
+type writer struct {
+	manager string
+	// apply has the API server merge, by field ownership.
+	apply bool
+}
+
+func (w *world) writeText(ctx context.Context, text string, by writer) error {
 	for doc := range strings.SplitSeq("\n"+text, "\n---\n") {
 		obj := &unstructured.Unstructured{}
 		if err := yaml.Unmarshal([]byte(doc), &obj.Object); err != nil {
@@ -225,7 +236,7 @@ func (w *world) applyText(ctx context.Context, text string) error {
 			continue
 		}
 		w.complete(obj)
-		if err := w.put(ctx, obj); err != nil {
+		if err := w.put(ctx, obj, by); err != nil {
 			return fmt.Errorf("%s/%s: %w", obj.GetKind(), obj.GetName(), err)
 		}
 	}
@@ -282,10 +293,10 @@ func (w *world) unique(name string) string { return name + "-" + w.id }
 
 // put creates an object or brings it to what is given, as kubectl apply does. A
 // kind that is not served yet is waited for.
-func (w *world) put(ctx context.Context, obj *unstructured.Unstructured) error {
+func (w *world) put(ctx context.Context, obj *unstructured.Unstructured, by writer) error {
 	var last error
 	err := wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, 10*time.Second, true, func(ctx context.Context) (bool, error) {
-		last = w.putOnce(ctx, obj)
+		last = w.putOnce(ctx, obj, by)
 		return last == nil || !meta.IsNoMatchError(last) && !apierrors.IsNotFound(last), nil
 	})
 	if last != nil {
@@ -294,7 +305,7 @@ func (w *world) put(ctx context.Context, obj *unstructured.Unstructured) error {
 	return err
 }
 
-func (w *world) putOnce(ctx context.Context, obj *unstructured.Unstructured) error {
+func (w *world) putOnce(ctx context.Context, obj *unstructured.Unstructured, by writer) error {
 	gvk := obj.GroupVersionKind()
 	mapping, err := w.mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
 	if err != nil {
@@ -308,11 +319,15 @@ func (w *world) putOnce(ctx context.Context, obj *unstructured.Unstructured) err
 		}
 		r = w.dynamic.Resource(mapping.Resource).Namespace(obj.GetNamespace())
 	}
-	_, err = r.Create(ctx, obj, metav1.CreateOptions{FieldManager: person})
+	if by.apply {
+		_, err = r.Apply(ctx, obj.GetName(), obj, metav1.ApplyOptions{FieldManager: by.manager, Force: true})
+		return err
+	}
+	_, err = r.Create(ctx, obj, metav1.CreateOptions{FieldManager: by.manager})
 	if apierrors.IsAlreadyExists(err) {
 		var data []byte
 		if data, err = obj.MarshalJSON(); err == nil {
-			_, err = r.Patch(ctx, obj.GetName(), types.MergePatchType, data, metav1.PatchOptions{FieldManager: person})
+			_, err = r.Patch(ctx, obj.GetName(), types.MergePatchType, data, metav1.PatchOptions{FieldManager: by.manager})
 		}
 	}
 	return err

@@ -91,6 +91,7 @@ func inLayer() map[string][]string {
 		"internal/event":           {"internal/manifest", "internal/diag"},
 		"api/crds":                 {"api/v1alpha1", "api/release/v1alpha1"},
 		"internal/inventory":       {"internal/diff"},
+		"internal/settings":        {"internal/diff", "internal/inventory"},
 		"internal/plan":            {"internal/health", "internal/diff", "internal/inventory"},
 		"internal/rollout/machine": {"internal/health", "internal/plan"},
 		"internal/verify":          {"internal/health", "internal/diff", "internal/inventory", "internal/plan"},

@@ -33,6 +33,9 @@ type ApplyOptions struct {
 	// KeepOwners leaves what other tools own to them, so that a server-side apply
 	// does not remove fields that they wrote.
 	KeepOwners bool
+	// Status applies the status that the object has, as far as the API server lets
+	// it be written with the rest.
+	Status bool
 	// Manager applies. Defaults to manifest.FieldManager.
 	Manager string
 	// Notice, if given, is told in one line of anything that was done in another
@@ -78,7 +81,7 @@ func (c *Cluster) Apply(ctx context.Context, obj *unstructured.Unstructured, o A
 	if key.Name == "" {
 		return nil, &Error{Op: "apply", Key: key, Server: c.server, Reason: Rejected, Err: errors.New("the object has no name; one with generateName can only be created")}
 	}
-	want := c.body(obj, res)
+	want := c.body(obj, res, o)
 	if o.Method == ServerSide && !o.DryRun && !o.KeepOwners {
 		if err := c.takeOver(ctx, res, key, o.manager()); err != nil {
 			return nil, err

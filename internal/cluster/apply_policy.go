@@ -6,6 +6,7 @@ package cluster
 import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/wavetrain/wavetrain/internal/diff"
 	"github.com/wavetrain/wavetrain/internal/manifest"
 )
 
@@ -37,6 +38,8 @@ type Policy struct {
 	ClientSide bool
 	// KeepOwners mirrors ClientSideApplyMigration=false.
 	KeepOwners bool
+	// Status says of which kinds the status that Git sets is applied.
+	Status diff.StatusField
 }
 
 // PolicyOf reads an application's sync options.
@@ -52,7 +55,7 @@ func PolicyOf(options manifest.OptionSet) Policy {
 // Shared returns the policy for an object that others share: it is always applied
 // server-side, and what they have set is not taken over.
 func (p Policy) Shared() Policy {
-	return Policy{NoValidation: p.NoValidation, KeepOwners: true}
+	return Policy{NoValidation: p.NoValidation, KeepOwners: true, Status: p.Status}
 }
 
 // For returns the options with which an object is applied. What the manifest
@@ -67,6 +70,7 @@ func (p Policy) For(desired, live *unstructured.Unstructured) ApplyOptions {
 		Force:        p.Force || own.Has("Force=true") || found.Has("Force=true"),
 		NoValidation: p.NoValidation || own.Has("Validate=false"),
 		KeepOwners:   p.KeepOwners,
+		Status:       p.Status.Counts(desired.GroupVersionKind().GroupKind()),
 	}
 	switch {
 	case p.Replace || own.Has("Replace=true") || found.Has("Replace=true"):

@@ -79,7 +79,7 @@ func (c *Cluster) Try(ctx context.Context, obj *unstructured.Unstructured, anew 
 		return err
 	}
 	c.watchAdmission(ctx)
-	if a, ok := c.acceptanceOf(res, key, c.body(obj, res), anew, o); ok {
+	if a, ok := c.acceptanceOf(res, key, c.body(obj, res, o), anew, o); ok {
 		if _, known := c.accepted.known.Get(a); known {
 			return nil
 		}

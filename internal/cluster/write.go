@@ -53,7 +53,7 @@ func (c *Cluster) Create(ctx context.Context, obj *unstructured.Unstructured, o 
 	if err != nil {
 		return nil, err
 	}
-	body := c.body(obj, res)
+	body := c.body(obj, res, o)
 	opts := metav1.CreateOptions{FieldManager: o.manager(), FieldValidation: o.validation(), DryRun: dry(o.DryRun)}
 	accepted, identified := c.acceptanceOf(res, key, body, true, o)
 	out, unsure, err := c.try(ctx, call{op: "create", key: key, once: key.Name == "", do: func(ctx context.Context) (*unstructured.Unstructured, error) {
@@ -265,8 +265,11 @@ func (c *Cluster) RemoveFinalizer(ctx context.Context, key manifest.Key, finaliz
 }
 
 // body is what is sent of a desired object.
-func (c *Cluster) body(obj *unstructured.Unstructured, res Resource) *unstructured.Unstructured {
-	u := diff.Normalize(obj)
+func (c *Cluster) body(obj *unstructured.Unstructured, res Resource, o ApplyOptions) *unstructured.Unstructured {
+	u := diff.NormalizeWhole(obj)
+	if !o.Status {
+		delete(u.Object, "status")
+	}
 	if !res.Namespaced {
 		u.SetNamespace("")
 	}

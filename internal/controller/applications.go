@@ -76,11 +76,17 @@ func newApplications(opts Options, cares caredFor, codec *cluster.Codec, c clien
 	a.watchlist = newWatchlist(a.renderings)
 	a.wakeups = newWakeups(a.unchanged)
 	a.renderer = pipeline.NewRenderer(opts.Sources, a.repositories.find, opts.Rendering)
-	a.destinations = newDestinations(opts.Config, codec, c, opts.Namespace, a.installation.current.Load, func(server string, change cluster.Change) {
-		a.wakeups.touch(change.Key, a.watchlist.concerned(server, change)...)
-		a.wakeups.add(a.orphanage.concerned(server, change)...)
-	})
+	a.destinations = newDestinations(opts.Config, codec, c, opts.Namespace, a.installation.current.Load, a.changed)
 	return a
+}
+
+// changed has the Applications looked at that a change of a live object concerns.
+func (a *applications) changed(on *destination, change cluster.Change) {
+	a.wakeups.add(a.orphanage.concerned(on.Server, change)...)
+	names := a.watchlist.concerned(on.Server, change)
+	if len(names) > 0 && !on.updates.Load().immaterial(change, on.Get) {
+		a.wakeups.touch(change.Key, names...)
+	}
 }
 
 func (a *applications) setUp(mgr manager.Manager) error {

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -41,7 +42,7 @@ type destinations struct {
 	secrets   client.Reader
 	namespace string
 	// changed is told of every change on any destination.
-	changed func(server string, c cluster.Change)
+	changed func(on *destination, c cluster.Change)
 	// told are the settings of now; nil as long as there are none.
 	told func() *compiled
 
@@ -67,6 +68,8 @@ type destination struct {
 	stop        context.CancelFunc
 	// told are the settings that are in force on the connection.
 	told *compiled
+	// updates are those that wake nobody.
+	updates atomic.Pointer[updates]
 
 	mu          sync.Mutex
 	kubeVersion string
@@ -93,7 +96,7 @@ func (d *destination) version(ctx context.Context, now time.Time) (kubeVersion s
 	return kubeVersion, apiVersions, nil
 }
 
-func newDestinations(home *rest.Config, codec *cluster.Codec, secrets client.Reader, namespace string, told func() *compiled, changed func(string, cluster.Change)) *destinations {
+func newDestinations(home *rest.Config, codec *cluster.Codec, secrets client.Reader, namespace string, told func() *compiled, changed func(*destination, cluster.Change)) *destinations {
 	return &destinations{home: home, codec: codec, secrets: secrets, namespace: namespace, told: told, changed: changed, open: map[string]*destination{}}
 }
 
@@ -124,7 +127,7 @@ func (d *destinations) get(ctx, life context.Context, dest v1alpha1.ApplicationD
 	runCtx, stop := context.WithCancel(life)
 	opened := &destination{Cluster: c, Server: server, known: known, fingerprint: fingerprint, stop: stop}
 	opened.tell(d.told())
-	c.Subscribe(func(change cluster.Change) { d.changed(server, change) })
+	c.Subscribe(func(change cluster.Change) { d.changed(opened, change) })
 	go func() {
 		// Start ends with its context; what goes wrong meanwhile shows in every
 		// call on the cluster, on the Application it concerns.
@@ -147,6 +150,7 @@ func (d *destination) tell(told *compiled) {
 		return
 	}
 	d.told = told
+	d.updates.Store(newUpdates(told.Updates, told.health.Judge))
 	d.Exclude(func(gk schema.GroupKind) bool { return told.Filter.Excludes(d.Server, gk) })
 }
 

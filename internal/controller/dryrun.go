@@ -35,7 +35,7 @@ func (s *session) dryRun(ctx context.Context, op v1alpha1.Operation, desired *pi
 	run := &operationRun{id: operationID(op), request: op, desired: desired, sources: operationSources(s.app, op), plan: comparison.Plan}
 	outcome, results, err := s.driver().DryRun(tryCtx, rollout.Operation{
 		App: nameOf(s.app).String(), ID: run.id, Attempt: 1, Plan: comparison.Plan,
-		Write: writePolicy(op), Respect: s.respected(op), Propagation: operationPropagation(op),
+		Write: s.writePolicy(op), Respect: respected(op, comparison), Propagation: operationPropagation(op),
 	})
 	if ctx.Err() != nil {
 		return ctx.Err()

@@ -260,7 +260,7 @@ func (s *session) launch(ctx context.Context, op v1alpha1.Operation, desired *pi
 	run.Run = s.driver().Start(s.life, rollout.Operation{
 		App: s.app.Namespace + "/" + s.app.Name, ID: id, Attempt: attempt, Plan: comparison.Plan,
 		State: s.st.memory, Store: recordStore{s.st.record}, Spec: run.release, Partial: partial(op),
-		Write: writePolicy(op), Respect: s.respected(op), Propagation: operationPropagation(op),
+		Write: s.writePolicy(op), Respect: respected(op, comparison), Propagation: operationPropagation(op),
 		Unrehearsed: s.ownOptions().Has("DryRun=client"),
 	})
 	s.st.run = run
@@ -461,8 +461,8 @@ func (s *session) compare(ctx context.Context, desired *pipeline.Desired, op v1a
 	}
 	comparison, err := s.comparer.Compare(ctx, s.permitted(), pipeline.Subject{
 		App: s.instance, Server: s.dest.Server, Namespace: s.app.Spec.Destination.Namespace,
-		Desired: desired, Options: s.operationOptions(op), Write: writePolicy(op),
-		Ignore: s.app.Spec.IgnoreDifferences, Inventory: entries, Elsewhere: s.renderedElsewhere,
+		Desired: desired, Options: s.operationOptions(op), Write: s.writePolicy(op),
+		Rules: s.compareRules(), Ignore: s.app.Spec.IgnoreDifferences, Tolerant: s.settings.RespectRBAC, Inventory: entries, Elsewhere: s.renderedElsewhere,
 		Excluded: s.excludes,
 	})
 	if err != nil {

@@ -107,24 +107,21 @@ func requestedKeys(op v1alpha1.Operation) []manifest.Key {
 
 // writePolicy is how the operation has objects written. A forced one may delete
 // and recreate what cannot be changed in place.
-func writePolicy(op v1alpha1.Operation) cluster.Policy {
+func (s *session) writePolicy(op v1alpha1.Operation) cluster.Policy {
 	policy := cluster.PolicyOf(manifest.ParseOptions(op.Sync.SyncOptions...))
-	s := op.Sync.SyncStrategy
-	policy.Force = s != nil && (s.Apply != nil && s.Apply.Force || s.Hook != nil && s.Hook.Force)
+	strategy := op.Sync.SyncStrategy
+	policy.Force = strategy != nil && (strategy.Apply != nil && strategy.Apply.Force || strategy.Hook != nil && strategy.Hook.Force)
+	policy.Status = s.settings.Compare.Status
 	return policy
 }
 
-// respected are the ignore rules that an operation heeds when it writes; nil if
-// it writes everything. The comparison has read the rules before.
-func (s *session) respected(op v1alpha1.Operation) *diff.Options {
+// respected are the rules that an operation heeds when it writes: those of the
+// comparison that it was planned with, or nil if it writes everything.
+func respected(op v1alpha1.Operation, c *pipeline.Comparison) *diff.Options {
 	if !manifest.ParseOptions(op.Sync.SyncOptions...).Has("RespectIgnoreDifferences=true") {
 		return nil
 	}
-	rules, err := pipeline.IgnoreOptions(s.app.Spec.IgnoreDifferences)
-	if err != nil {
-		return nil
-	}
-	return &rules
+	return &c.Options
 }
 
 // operationPropagation is how prunes reach the objects below; foreground unless

@@ -52,7 +52,7 @@ func NewPreview(ctx context.Context, opts Options, c client.Client, app *v1alpha
 		}
 		return nil, errors.New(s.problems[0].Message)
 	}
-	return &Preview{Comparison: s.comparison, apps: a, dest: s.dest, write: writePolicy(s.plainOperation())}, nil
+	return &Preview{Comparison: s.comparison, apps: a, dest: s.dest, write: s.writePolicy(s.plainOperation())}, nil
 }
 
 // newGlance is a look at an Application by somebody who is not the controller.

@@ -247,6 +247,7 @@ func (s *session) desired(ctx context.Context) (*pipeline.Desired, error) {
 	}
 	if s.app.Annotations[v1alpha1.AnnotationRefresh] == v1alpha1.RefreshHard {
 		s.renderer.RenderAnew(s.instance)
+		s.comparer.Forget(s.instance)
 	}
 	if asked {
 		for _, src := range req.Sources {

@@ -21,7 +21,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	"github.com/wavetrain/wavetrain/internal/diff"
 	"github.com/wavetrain/wavetrain/internal/health"
+	"github.com/wavetrain/wavetrain/internal/manifest"
 	"github.com/wavetrain/wavetrain/internal/plan"
 	"github.com/wavetrain/wavetrain/internal/script"
 	"github.com/wavetrain/wavetrain/internal/settings"
@@ -132,4 +134,13 @@ func (s *session) excluded(p *plan.Plan) string {
 		}
 	}
 	return ""
+}
+
+// compareRules are the installation's rules for comparisons, with what the
+// Application asks for. That it wants comparisons made by the API server, or not,
+// changes nothing: they are exact either way.
+func (s *session) compareRules() diff.Rules {
+	rules := s.settings.Compare
+	rules.Mutations = manifest.ParseOptions(s.app.Annotations[manifest.AnnotationCompareOptions]).Has("IncludeMutationWebhook=true")
+	return rules
 }

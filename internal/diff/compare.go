@@ -45,6 +45,11 @@ type Options struct {
 	// Deletions carry out the jq expressions of Ignore; one that is not among them
 	// ignores nothing.
 	Deletions map[string]Deletion
+	// KnownTypes are fields of custom resources whose values are compared as values
+	// of a type.
+	KnownTypes []KnownType
+	// Status says of which kinds the status is left out.
+	Status StatusField
 	// TakesOver says that the apply that is foretold takes over what superseded
 	// tools own, which a dry run alone does not show.
 	TakesOver bool
@@ -80,9 +85,9 @@ func Compare(desired, live, predicted *unstructured.Unstructured, opts Options) 
 	case desired == nil && live == nil:
 		return nil
 	case desired == nil:
-		return []Change{{Live: Redact(bare(live)).Object}}
+		return []Change{{Live: Redact(opts.bare(live)).Object}}
 	case live == nil:
-		return []Change{{Desired: Redact(Normalize(desired)).Object}}
+		return []Change{{Desired: Redact(opts.normalize(desired)).Object}}
 	}
 	// An unreadable managedFields entry only costs the names of the owners.
 	owned, _ := ReadOwnership(opts.managedFields(live))
@@ -91,13 +96,20 @@ func Compare(desired, live, predicted *unstructured.Unstructured, opts Options) 
 		predicted = Predict(desired, live, opts)
 	}
 	rules := rulesFor(live, opts)
-	was, want := bare(live), bare(predicted)
+	was, want := opts.bare(live), opts.bare(predicted)
+	if aggregated(want) {
+		// The aggregation controller writes them, whatever anybody else says.
+		delete(was.Object, "rules")
+		delete(want.Object, "rules")
+	}
 	rules.removeFrom(was)
 	rules.removeFrom(want)
+	rewrite(was, opts.KnownTypes)
+	rewrite(want, opts.KnownTypes)
 
 	d := differ{own: opts.manager(), ours: []string{opts.manager()}, managers: rules.managers}
 	if !local && opts.TakesOver {
-		desired := Normalize(desired)
+		desired := opts.normalize(desired)
 		rules.removeFrom(desired)
 		d.ours = append(d.ours, owned.takeOver(want.Object, desired.Object, SupersededOn(live, opts.manager()), opts.manager())...)
 	}
@@ -217,7 +229,7 @@ func sameMembers(live, want []any, keys []string) bool {
 
 func (d *differ) report(p path, live, want any, owned, after owners) {
 	manager := owned.manager(d.own)
-	if slices.Contains(d.managers, manager) {
+	if slices.ContainsFunc(owned, func(n ownerNode) bool { return n.whole && slices.Contains(d.managers, n.manager) }) || slices.Contains(d.managers, manager) {
 		return
 	}
 	if d.relevant && !slices.ContainsFunc(d.ours, func(m string) bool { return owned.has(m) || after.has(m) }) {

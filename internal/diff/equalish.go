@@ -32,11 +32,11 @@ func Equalish(desired, live *unstructured.Unstructured, opts Options) bool {
 		return false
 	}
 	rules := rulesFor(live, opts)
-	if len(rules.managers) > 0 || len(rules.deletions) > 0 {
+	if owned.names(rules.managers) || len(rules.deletions) > 0 {
 		return false
 	}
 	m := matcher{rules: rules, seen: fieldpath.NewSet()}
-	return m.object(Normalize(desired).Object, live.Object, set) && m.onlySeen(set)
+	return m.object(opts.normalize(desired).Object, live.Object, set) && m.onlySeen(set)
 }
 
 // matcher walks desired and live along the fields that we own.

@@ -11,14 +11,12 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-
-	"github.com/wavetrain/wavetrain/internal/manifest"
 )
 
 // Fingerprint is a digest of all of a live object that a comparison can depend
-// on: what is not its status or the server's bookkeeping, and what we and the
-// tools that we replace own of it. As long as it stays, so does the verdict on the
-// object. More is the caller's, and part of the digest.
+// on: what is not its status or the server's bookkeeping, and who owns what of
+// it. As long as it stays, so does the verdict on the object. More is the caller's,
+// and part of the digest.
 func Fingerprint(live *unstructured.Unstructured, owners []metav1.ManagedFieldsEntry, more ...any) uint64 {
 	obj := maps.Clone(live.Object)
 	delete(obj, "status")
@@ -29,13 +27,13 @@ func Fingerprint(live *unstructured.Unstructured, owners []metav1.ManagedFieldsE
 		}
 		obj["metadata"] = meta
 	}
-	var ours []any
+	var owned []any
 	for _, e := range owners {
-		if e.Subresource == "" && (e.Manager == manifest.FieldManager || Superseded(e)) {
-			ours = append(ours, e.Manager, e.Operation, e.APIVersion, e.FieldsV1)
+		if e.Subresource != "status" {
+			owned = append(owned, e.Manager, e.Operation, e.Subresource, e.APIVersion, e.FieldsV1)
 		}
 	}
-	text, err := json.Marshal([]any{obj, ours, more})
+	text, err := json.Marshal([]any{obj, owned, more})
 	if err != nil {
 		// What came from JSON can be written as JSON.
 		return 0

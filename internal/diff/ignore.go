@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/bmatcuk/doublestar/v4"
 
@@ -47,8 +48,13 @@ func rulesFor(u *unstructured.Unstructured, opts Options) rules {
 	return r
 }
 
+// Selects reports whether a rule is for objects of a kind.
+func Selects(rule v1alpha1.ResourceIgnoreDifferences, gk schema.GroupKind) bool {
+	return glob(rule.Group, gk.Group) && glob(rule.Kind, gk.Kind)
+}
+
 func selectsObject(rule v1alpha1.ResourceIgnoreDifferences, k manifest.Key) bool {
-	return glob(rule.Group, k.Group) && glob(rule.Kind, k.Kind) &&
+	return Selects(rule, k.GroupKind()) &&
 		(rule.Name == "" || rule.Name == k.Name) && (rule.Namespace == "" || rule.Namespace == k.Namespace)
 }
 

@@ -4,11 +4,18 @@
 package diff
 
 import (
+	"crypto/sha256"
 	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/wavetrain/wavetrain/internal/manifest"
 )
 
 // serverSet are fields of metadata that the API server writes.
@@ -22,9 +29,25 @@ func serverSet() []string {
 // Normalize returns a copy of a desired object in the form in which it is
 // applied and compared: without status and what the API server writes, and with
 // a Secret's stringData folded into data, because the server keeps nothing else.
+// An aggregated role has no rules: others make them.
 func Normalize(desired *unstructured.Unstructured) *unstructured.Unstructured {
-	u := desired.DeepCopy()
+	u := NormalizeWhole(desired)
 	delete(u.Object, "status")
+	return u
+}
+
+// NormalizeWhole is Normalize for objects whose status counts.
+func NormalizeWhole(desired *unstructured.Unstructured) *unstructured.Unstructured {
+	u := strip(desired)
+	if aggregated(u) {
+		delete(u.Object, "rules")
+	}
+	return u
+}
+
+// strip returns a copy without what the API server writes.
+func strip(obj *unstructured.Unstructured) *unstructured.Unstructured {
+	u := obj.DeepCopy()
 	if meta, ok := u.Object["metadata"].(map[string]any); ok {
 		for _, f := range serverSet() {
 			delete(meta, f)
@@ -68,6 +91,20 @@ func fillProtocols(v any) {
 	}
 }
 
+func (o Options) normalize(u *unstructured.Unstructured) *unstructured.Unstructured {
+	if o.Status.Counts(u.GroupVersionKind().GroupKind()) {
+		return NormalizeWhole(u)
+	}
+	return Normalize(u)
+}
+
+// aggregated reports whether an object is a role whose rules are collected from
+// other roles.
+func aggregated(u *unstructured.Unstructured) bool {
+	_, rule := u.Object["aggregationRule"].(map[string]any)
+	return rule && u.GroupVersionKind().GroupKind() == schema.GroupKind{Group: "rbac.authorization.k8s.io", Kind: "ClusterRole"}
+}
+
 func isSecret(u *unstructured.Unstructured) bool {
 	return u != nil && u.GetKind() == "Secret" && u.GetAPIVersion() == "v1"
 }
@@ -97,8 +134,30 @@ func foldStringData(secret map[string]any) {
 
 // bare returns a copy of a live or predicted object without what never
 // counts as a difference.
-func bare(u *unstructured.Unstructured) *unstructured.Unstructured {
-	c := Normalize(u)
+func (o Options) bare(u *unstructured.Unstructured) *unstructured.Unstructured {
+	c := strip(u)
+	if !o.Status.Counts(u.GroupVersionKind().GroupKind()) {
+		delete(c.Object, "status")
+	}
 	unstructured.RemoveNestedField(c.Object, "metadata", "annotations", corev1.LastAppliedConfigAnnotation)
 	return c
+}
+
+// Material identifies everything about a live object that matters under the rules,
+// status included: two states of an object with equal digests differ in nothing but
+// what rules ignore and what the API server counts.
+func Material(live *unstructured.Unstructured, opts Options) (string, error) {
+	u := live.DeepCopy()
+	if meta, ok := u.Object["metadata"].(map[string]any); ok {
+		for _, f := range []string{"resourceVersion", "generation", "managedFields"} {
+			delete(meta, f)
+		}
+	}
+	rulesFor(live, opts).removeFrom(u)
+	data, err := json.Marshal(u.Object)
+	if err != nil {
+		return "", fmt.Errorf("write %s as JSON: %w", manifest.KeyOf(live), err)
+	}
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:]), nil
 }

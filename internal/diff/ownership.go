@@ -86,6 +86,11 @@ func (o Ownership) takeOver(predicted, desired map[string]any, superseded func(m
 	return managers
 }
 
+// names reports whether one of several managers owns fields.
+func (o Ownership) names(managers []string) bool {
+	return slices.ContainsFunc(o.entries, func(e ownedSet) bool { return slices.Contains(managers, e.Manager) })
+}
+
 // superseded reports whether a tool that Wavetrain replaces owns fields.
 func (o Ownership) superseded() bool {
 	return slices.ContainsFunc(o.entries, func(e ownedSet) bool { return Superseded(e.ManagedFieldsEntry) })

@@ -28,7 +28,7 @@ func Merge(desired, live *unstructured.Unstructured, opts Options) *unstructured
 }
 
 func merge(desired, live *unstructured.Unstructured, opts Options, m merger) *unstructured.Unstructured {
-	want := Normalize(desired)
+	want := opts.normalize(desired)
 	out := live.DeepCopy()
 	labels := inherited(desired, live)
 	if owned, err := ReadOwnership(opts.managedFields(live)); err == nil {

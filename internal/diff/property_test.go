@@ -78,7 +78,7 @@ func TestCompareWithItself(t *testing.T) {
 func TestCompareFindsEveryDifference(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		live, want := anything("Widget").Draw(t, "live"), anything("Widget").Draw(t, "want")
-		equal := same(bare(live).Object, bare(want).Object)
+		equal := same(Options{}.bare(live).Object, Options{}.bare(want).Object)
 		if changes := Compare(want, live, want, Options{}); (len(changes) == 0) != equal {
 			t.Errorf("equal=%v, changes=%v", equal, changes)
 		}

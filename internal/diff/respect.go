@@ -30,7 +30,7 @@ func Respect(desired, live *unstructured.Unstructured, opts Options, shared bool
 			r.own = append(r.own, e.Manager)
 		}
 	}
-	was, want := bare(live), Normalize(desired)
+	was, want := opts.bare(live), opts.normalize(desired)
 	rest := was.DeepCopy()
 	rules.removeFrom(rest)
 	rules.removeFrom(want)

@@ -16,10 +16,10 @@ import (
 // Secrets. Either state may be nil. No difference is an empty text.
 func Unified(live, predicted *unstructured.Unstructured) (string, error) {
 	if live != nil {
-		live = bare(live)
+		live = Options{}.bare(live)
 	}
 	if predicted != nil {
-		predicted = bare(predicted)
+		predicted = Options{}.bare(predicted)
 	}
 	name := ""
 	for _, u := range []*unstructured.Unstructured{live, predicted} {

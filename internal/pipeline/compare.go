@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"golang.org/x/sync/errgroup"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -57,8 +58,13 @@ type Subject struct {
 	Desired           *Desired
 	Options           plan.Options
 	// Write is how the application has its objects written.
-	Write  cluster.Policy
+	Write cluster.Policy
+	// Rules are the installation's about what is no difference, Ignore the
+	// application's own.
+	Rules  diff.Rules
 	Ignore []v1alpha1.ResourceIgnoreDifferences
+	// Tolerant passes over kinds that may not be read and are not rendered.
+	Tolerant bool
 	// Elsewhere tells whether another application renders an object: then it is
 	// not superfluous. Nil means that nobody does.
 	Elsewhere func(manifest.Key) bool
@@ -68,7 +74,7 @@ type Subject struct {
 	// Inventory lists objects that earlier releases wrote.
 	Inventory []inventory.Entry
 
-	ignore diff.Options
+	compare diff.Options
 }
 
 // Verdict is the comparison of one rendered object with the live one.
@@ -97,6 +103,8 @@ type Comparison struct {
 	Live map[manifest.Key]*unstructured.Unstructured
 	// Superfluous are objects of the application that are no longer rendered.
 	Superfluous []inventory.Candidate
+	// Options are those that objects were compared with.
+	Options diff.Options
 }
 
 // Comparer compares applications with their destination and remembers, per
@@ -111,11 +119,20 @@ func NewComparer() *Comparer { return &Comparer{memory: newMemory()} }
 // Forget drops what is remembered of an application.
 func (c *Comparer) Forget(app string) { c.memory.forget(app) }
 
-// IgnoreOptions are the options of a comparison that heeds ignore rules. A jq
-// expression that cannot be read is an error.
-func IgnoreOptions(rules []v1alpha1.ResourceIgnoreDifferences) (diff.Options, error) {
-	opts := diff.Options{Ignore: rules, Deletions: map[string]diff.Deletion{}}
-	for _, rule := range rules {
+// compareOptions compiles the rules that a comparison of these objects heeds. An
+// expression that cannot be read is an error; one of the installation concerns only
+// applications with objects that it is for.
+func (s Subject) compareOptions(objects []manifest.Object) (diff.Options, error) {
+	opts := diff.Options{
+		KnownTypes: s.Rules.KnownTypes, Status: s.Rules.Status, Mutations: s.Rules.Mutations, Deletions: map[string]diff.Deletion{},
+	}
+	for _, rule := range s.Rules.Ignore {
+		if slices.ContainsFunc(objects, func(o manifest.Object) bool { return diff.Selects(rule, o.GroupVersionKind().GroupKind()) }) {
+			opts.Ignore = append(opts.Ignore, rule)
+		}
+	}
+	opts.Ignore = append(opts.Ignore, s.Ignore...)
+	for _, rule := range opts.Ignore {
 		for _, expression := range rule.JQPathExpressions {
 			deletion, err := jq.Delete(expression)
 			if err != nil {
@@ -130,12 +147,11 @@ func IgnoreOptions(rules []v1alpha1.ResourceIgnoreDifferences) (diff.Options, er
 // Compare reads the live state and makes the plan. It only fails when the
 // cluster or a rule cannot be read.
 func (c *Comparer) Compare(ctx context.Context, dest Destination, s Subject) (*Comparison, error) {
-	var err error
-	if s.ignore, err = IgnoreOptions(s.Ignore); err != nil {
-		return nil, err
-	}
 	objects, err := s.Desired.Objects()
 	if err != nil {
+		return nil, err
+	}
+	if s.compare, err = s.compareOptions(objects); err != nil {
 		return nil, err
 	}
 	if err := watchKinds(ctx, dest, s, objects); err != nil {
@@ -150,7 +166,7 @@ func (c *Comparer) Compare(ctx context.Context, dest Destination, s Subject) (*C
 	whole.Options.Only, whole.Options.OutOfSyncOnly, whole.Options.SkipHooks = nil, false, false
 	whole.Guards = nil
 	draft := plan.Build(whole)
-	result := &Comparison{Verdicts: map[manifest.Key]Verdict{}, Live: map[manifest.Key]*unstructured.Unstructured{}}
+	result := &Comparison{Options: s.compare, Verdicts: map[manifest.Key]Verdict{}, Live: map[manifest.Key]*unstructured.Unstructured{}}
 	if err := c.judge(ctx, dest, s, draft, result); err != nil {
 		return nil, err
 	}
@@ -191,11 +207,25 @@ func watchKinds(ctx context.Context, dest Destination, s Subject, objects []mani
 	for _, entry := range s.Inventory {
 		add(entry.Key.GroupKind())
 	}
-	if err := dest.Watch(ctx, kinds...); err != nil {
+	if err := dest.Watch(ctx, kinds...); err != nil && !s.tolerates(err, objects) {
 		return fmt.Errorf("watch %s: %w", s.Server, err)
 	}
 	dest.WatchWebhooks(ctx)
 	return nil
+}
+
+// tolerates reports whether kinds that could not be watched are passed over: those
+// that may not be read and that nothing rendered is of.
+func (s Subject) tolerates(err error, objects []manifest.Object) bool {
+	var failed *cluster.WatchError
+	if !s.Tolerant || !errors.As(err, &failed) {
+		return false
+	}
+	return !slices.ContainsFunc(failed.Kinds, func(k cluster.KindError) bool {
+		return !apierrors.IsForbidden(k.Err) || slices.ContainsFunc(objects, func(o manifest.Object) bool {
+			return o.GroupVersionKind().GroupKind() == k.Kind
+		})
+	})
 }
 
 // judge fills in the verdicts: from memory where an object's state has been seen,
@@ -205,7 +235,7 @@ func (c *Comparer) judge(ctx context.Context, dest Destination, s Subject, draft
 	if err != nil {
 		return err
 	}
-	known, next := c.memory.recall(s.App, basis), &remarks{basis: basis}
+	known, next := c.memory.recall(s.App, basis), &remarks{basis: basis, status: s.Rules.Status != diff.IgnoredForAll}
 	var open []question
 	for _, step := range named(draft) {
 		live, exists := dest.Get(step.Key)
@@ -223,7 +253,7 @@ func (c *Comparer) judge(ctx context.Context, dest Destination, s Subject, draft
 		before, ok := known.find(at.key)
 		if ok && (before.version != at.version || at.version == 0) {
 			_, owners, _ := dest.GetOwned(step.Key)
-			at.print = diff.Fingerprint(live, owners)
+			at.print = next.print(live, owners)
 			ok = at.print == before.print
 		}
 		if !ok {
@@ -235,7 +265,7 @@ func (c *Comparer) judge(ctx context.Context, dest Destination, s Subject, draft
 		result.Verdicts[step.Key] = verdict
 		next.note(at, verdict)
 	}
-	if err := answer(ctx, dest, s, open); err != nil {
+	if err := answer(ctx, dest, s, next, open); err != nil {
 		return err
 	}
 	for _, q := range open {
@@ -256,7 +286,7 @@ type question struct {
 }
 
 // answer compares objects side by side.
-func answer(ctx context.Context, dest Destination, s Subject, open []question) error {
+func answer(ctx context.Context, dest Destination, s Subject, next *remarks, open []question) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(dryRuns)
 	for i := range open {
@@ -266,7 +296,7 @@ func answer(ctx context.Context, dest Destination, s Subject, open []question) e
 			if !exists {
 				return nil
 			}
-			q.at.version, q.at.print = versionOf(live), diff.Fingerprint(live, owners)
+			q.at.version, q.at.print = versionOf(live), next.print(live, owners)
 			var err error
 			q.verdict, err = verdictOn(ctx, dest, s, q.step, live, owners)
 			return err

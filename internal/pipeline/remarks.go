@@ -32,6 +32,8 @@ type memory struct {
 type remarks struct {
 	// basis is what they depend on besides the live objects.
 	basis uint64
+	// status is true if they depend on the status of live objects too.
+	status bool
 	// list is in the order of keys.
 	list []remark
 	// outOfSync holds the verdicts on objects that are not in sync, by key.
@@ -63,7 +65,7 @@ func (m *memory) hash(key manifest.Key) uint64 { return maphash.Comparable(m.see
 
 // basis identifies what verdicts on a subject depend on, besides the live object.
 func (m *memory) basis(s Subject) (uint64, error) {
-	data, err := json.Marshal([]any{s.Desired.Digest, s.Write, s.Ignore, s.Options.NamespaceLabels, s.Options.NamespaceAnnotations})
+	data, err := json.Marshal([]any{s.Desired.Digest, s.Write, s.Rules, s.Ignore, s.Options.NamespaceLabels, s.Options.NamespaceAnnotations})
 	if err != nil {
 		return 0, fmt.Errorf("read the ignored differences: %w", err)
 	}
@@ -135,5 +137,13 @@ func (c *Comparer) Unchanged(app string, key manifest.Key, live *unstructured.Un
 		return false
 	}
 	at, ok := r.find(c.memory.hash(key))
-	return ok && (at.version != 0 && at.version == versionOf(live) || at.print == diff.Fingerprint(live, owners))
+	return ok && (at.version != 0 && at.version == versionOf(live) || at.print == r.print(live, owners))
+}
+
+// print is the fingerprint of a live object as far as verdicts depend on it.
+func (r *remarks) print(live *unstructured.Unstructured, owners []metav1.ManagedFieldsEntry) uint64 {
+	if r.status {
+		return diff.Fingerprint(live, owners, live.Object["status"])
+	}
+	return diff.Fingerprint(live, owners)
 }

@@ -31,9 +31,10 @@ func verdictOn(ctx context.Context, dest Destination, s Subject, step plan.Step,
 		}
 		live, owners = fetched, nil
 	}
-	opts := s.ignore
+	opts := s.compare
 	opts.ManagedFields = owners
-	if diff.Equalish(desired, live, opts) {
+	// What admission would change only the API server knows.
+	if !opts.Mutations && diff.Equalish(desired, live, opts) {
 		return Verdict{Live: live}, nil
 	}
 	trial := foretold(s.Write, step, live)

@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"sigs.k8s.io/yaml"
+
+	"github.com/wavetrain/wavetrain/internal/diff"
 )
 
 // Keys that say something about kinds. The combined one holds the customizations of all kinds at once, each of the
@@ -21,20 +23,28 @@ const (
 )
 
 // prefixes of the keys for one kind.
-func prefixes() []string { return []string{prefixHealth, prefixCEL} }
+func prefixes() []string {
+	return []string{prefixHealth, prefixCEL, prefixDifferences, prefixUpdates, prefixKnownTypes}
+}
 
 // customization is what the ConfigMap says about one kind, or about those that a pattern matches.
 type customization struct {
 	// target is "group/Kind", for the core group "Kind"; each part may be a pattern.
-	target string
-	health *HealthRule
+	target      string
+	health      *HealthRule
+	differences *fields
+	updates     *fields
+	types       []diff.KnownType
 }
 
 // combined is an entry of the key for all kinds. That a script wants all libraries opened makes no difference here, and
-// what people can do with an object is no business of the engine: neither is read.
+// what people can do with an object (actions) is no business of the engine: neither is read.
 type combined struct {
-	Lua string       `json:"health.lua"`
-	CEL []HealthCase `json:"health.cel"`
+	Lua         string       `json:"health.lua"`
+	CEL         []HealthCase `json:"health.cel"`
+	Differences text         `json:"ignoreDifferences"`
+	Updates     text         `json:"ignoreResourceUpdates"`
+	Types       text         `json:"knownTypeFields"`
 }
 
 // customizations returns what is said about kinds, ordered by target. A key for one kind counts more than the key for
@@ -48,7 +58,14 @@ func (r *reader) customizations() []customization {
 		return byTarget[target]
 	}
 	for target, entry := range r.combined() {
-		at(target).health = &HealthRule{Target: target, From: keyCombined + "." + target, Lua: entry.Lua, Cases: entry.CEL}
+		from := func(field string) string { return keyCombined + "." + target + "." + field }
+		*at(target) = customization{
+			target:      target,
+			health:      &HealthRule{Target: target, From: keyCombined + "." + target, Lua: entry.Lua, Cases: entry.CEL},
+			differences: r.readFields(from(fieldDifferences), string(entry.Differences)),
+			updates:     r.readFields(from(fieldUpdates), string(entry.Updates)),
+			types:       r.readTypes(from(fieldKnownTypes), target, string(entry.Types)),
+		}
 	}
 	for target, key := range r.perKind(prefixHealth) {
 		at(target).health = &HealthRule{Target: target, From: key, Lua: r.data[key]}
@@ -59,6 +76,15 @@ func (r *reader) customizations() []customization {
 			rule.Broken = key + ": " + oneLine(err.Error())
 		}
 		at(target).health = rule
+	}
+	for target, key := range r.perKind(prefixDifferences) {
+		at(target).differences = r.readFields(key, r.data[key])
+	}
+	for target, key := range r.perKind(prefixUpdates) {
+		at(target).updates = r.readFields(key, r.data[key])
+	}
+	for target, key := range r.perKind(prefixKnownTypes) {
+		at(target).types = r.readTypes(key, target, r.data[key])
 	}
 	all := make([]customization, 0, len(byTarget))
 	for _, target := range slices.Sorted(maps.Keys(byTarget)) {
@@ -97,8 +123,11 @@ func (r *reader) perKind(prefix string) map[string]string {
 	return keys
 }
 
-// target reads the end of a key, "group_Kind" or "Kind": a key of a ConfigMap cannot contain a slash.
+// target reads the end of a key, "group_Kind", "Kind", or "all": a key of a ConfigMap can contain neither slash nor star.
 func target(end string) string {
+	if end == allKindsInSplitKey {
+		return allKinds
+	}
 	group, kind, ok := strings.Cut(end, "_")
 	if !ok {
 		return end

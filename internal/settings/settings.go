@@ -5,12 +5,17 @@ package settings
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/wavetrain/wavetrain/internal/diff"
 )
 
 // Name is the ConfigMap in the control namespace that holds the settings.
 const Name = "argocd-cm"
+
+const keyRespectRBAC = "resource.respectRBAC"
 
 // Settings are what a ConfigMap says, with defaults filled in. They are not changed once made.
 type Settings struct {
@@ -25,6 +30,12 @@ type Settings struct {
 	NoGlobalProjects string
 	// Impersonation says as whom syncs write.
 	Impersonation Impersonation
+	// Compare are rules for comparisons, beside those of an application.
+	Compare diff.Rules
+	// Updates say which changes of live objects wake no application.
+	Updates Updates
+	// RespectRBAC has kinds that may not be read and are not rendered passed over.
+	RespectRBAC bool
 	// Problems are what could not be read, ordered by key.
 	Problems []Problem
 }
@@ -47,8 +58,10 @@ func Parse(data map[string]string) *Settings {
 		Health:        healthRules(customizations),
 		Filter:        r.filter(),
 		Impersonation: r.impersonation(),
+		RespectRBAC:   r.respectRBAC(),
 	}
 	s.GlobalProjects, s.NoGlobalProjects = r.globalProjects()
+	s.Compare, s.Updates = r.differences(customizations)
 	slices.SortFunc(r.problems, func(a, b Problem) int {
 		return cmp.Or(cmp.Compare(a.Key, b.Key), cmp.Compare(a.Message, b.Message))
 	})
@@ -59,7 +72,7 @@ func Parse(data map[string]string) *Settings {
 // Reads tells whether a key of the ConfigMap is read at all: a change of any other is nobody's business.
 func Reads(key string) bool {
 	switch key {
-	case keyCombined, keyExclusions, keyInclusions:
+	case keyCombined, keyExclusions, keyInclusions, keyCompareOptions, keyUpdatesEnabled, keyRespectRBAC:
 		return true
 	}
 	return slices.Contains(projectKeys(), key) || slices.ContainsFunc(prefixes(), func(p string) bool { return strings.HasPrefix(key, p) })
@@ -74,6 +87,19 @@ func Relevant(data map[string]string) map[string]string {
 		}
 	}
 	return relevant
+}
+
+// respectRBAC reads whether rights decide what is watched. To ask for each right before, as "strict" does, would find
+// out no more than being refused does.
+func (r *reader) respectRBAC() bool {
+	switch value := strings.TrimSpace(r.data[keyRespectRBAC]); value {
+	case "normal", "strict":
+		return true
+	case "":
+	default:
+		r.problem(keyRespectRBAC, fmt.Sprintf("%q is neither normal nor strict", value))
+	}
+	return false
 }
 
 // reader collects the problems of one reading.
