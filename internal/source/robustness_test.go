@@ -434,3 +434,28 @@ func TestTagPrefix(t *testing.T) {
 		t.Errorf("got error %v; want one that names the prefix", err)
 	}
 }
+
+// TestCopyThatIsBeingMade has others ask for a commit while the first who asked
+// for it makes the copy.
+func TestCopyThatIsBeingMade(t *testing.T) {
+	repo := gittest.New(t, map[string]string{"x": "1"})
+	head := repo.Git("rev-parse", "HEAD")
+	for range 10 {
+		store := newStore(t, source.Options{})
+		var wg sync.WaitGroup
+		for i := range 20 {
+			wg.Go(func() {
+				time.Sleep(time.Duration(i) * time.Millisecond)
+				snap, err := store.Snapshot(t.Context(), source.Repository{URL: repo.URL}, head)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				if err := snap.Close(); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		wg.Wait()
+	}
+}
