@@ -71,7 +71,7 @@ bench: ## Run the benchmarks of rendering, planning and the waves page
 
 # What a scenario is and which flags it has: go run ./bench help SCENARIO
 .PHONY: bench-%
-bench-%: build ## Measure a scenario against its floors: cold, peers, waves, drift; flags in BENCH_FLAGS
+bench-%: build ## Measure a scenario against its floors: cold, peers, waves, drift, steady, memory, restart, cycles, monorepo; flags in BENCH_FLAGS
 	$(GO) run ./bench $* $(BENCH_FLAGS)
 
 ##@ Generate

@@ -232,6 +232,20 @@ func (t *tally) report(r *Report, per int, of string) {
 		r.add("requests per "+of+": "+kind, float64(t.counts[kind])/float64(per), "")
 	}
 	r.add("requests per "+of+": all", float64(t.total)/float64(per), "")
+	r.reads(t)
+}
+
+// writes is how many requests changed something.
+func (t *tally) writes() int {
+	n := 0
+	for _, kind := range []string{"apply", "other write", "Application write", "ReleaseRecord write"} {
+		n += t.counts[kind]
+	}
+	return n
+}
+
+// reads adds what was read, but for watches.
+func (r *Report) reads(t *tally) {
 	for _, what := range slices.Sorted(maps.Keys(t.reads)) {
 		if !strings.HasPrefix(what, "watch") {
 			r.add("requests: "+what, float64(t.reads[what]), "")

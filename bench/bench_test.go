@@ -20,7 +20,8 @@ import (
 const wavetrainVariable = "WAVETRAIN_BENCH_IS_WAVETRAIN"
 
 func TestMain(m *testing.M) {
-	if os.Getenv(wavetrainVariable) != "" {
+	// A render worker is started by wavetrain, without an environment.
+	if os.Getenv(wavetrainVariable) != "" || len(os.Args) > 1 && os.Args[1] == "render-worker" {
 		os.Exit(cli.Main("test", os.Args[1:], cli.SystemStreams()))
 	}
 	os.Exit(m.Run())
@@ -55,9 +56,32 @@ func TestScenarios(t *testing.T) {
 			exact: map[string]float64{"requests per object of the last round: apply": 1},
 		},
 		"drift": {
-			args:  []string{"--applications=2", "--objects=9", "--edits=4", "--rate=10", "--settle=1s"},
+			args:  []string{"--applications=2", "--objects=9", "--edits=2", "--rate=10", "--settle=1s"},
 			want:  []string{"at the rate: edit to healing write, p50", "burst: edit to healing write, p50"},
 			exact: map[string]float64{"at the rate: objects not healed": 0, "burst: objects not healed": 0, "objects written that nobody had edited": 0},
+		},
+		"steady": {
+			args:  []string{"--applications=2", "--objects=9", "--settle=2s", "--for=2s", "--floor-for=1s"},
+			want:  []string{"RssAnon of the controller"},
+			exact: map[string]float64{"writes but to Leases": 0},
+		},
+		"memory": {
+			args: []string{"--few=1", "--many=2", "--objects=5", "--settle=1s"},
+			want: []string{"RssAnon with 5 objects", "RssAnon with 10 objects"},
+		},
+		"restart": {
+			args:  []string{"--applications=2", "--objects=9", "--settle=1s"},
+			want:  []string{"until every Application was looked at", "CPU"},
+			exact: map[string]float64{"lists of one managed kind, most": 1},
+		},
+		"cycles": {
+			args: []string{"--cycles=4", "--warm-up=2", "--settle=1s", "--concurrency=2"},
+			want: []string{"goroutines in the end", "cycles per second"},
+		},
+		"monorepo": {
+			args:  []string{"--services=6", "--floor-services=2"},
+			want:  []string{"Helm: renders per CPU-second", "Kustomize: renders per second, cold"},
+			exact: map[string]float64{"renders after a commit to one service": 1, "renders after a restart": 0},
 		},
 	}
 	environ := append(os.Environ(), wavetrainVariable+"=1")

@@ -99,7 +99,7 @@ func newRootCmd(s cli.Streams, given *controlPlane) *cobra.Command {
 	flags.StringVar(&b.profile, "cpuprofile", "", "write a CPU profile of the controller while it is measured to this file")
 	flags.StringVar(&b.controlLog, "log", "", "write the controller's log to this file")
 	flags.BoolVar(&b.enforce, "enforce", false, "exit with code 1 when a figure misses its target")
-	root.AddCommand(newColdCmd(b), newPeersCmd(b), newWavesCmd(b), newDriftCmd(b))
+	root.AddCommand(newColdCmd(b), newPeersCmd(b), newWavesCmd(b), newDriftCmd(b), newSteadyCmd(b), newMemoryCmd(b), newRestartCmd(b), newCyclesCmd(b), newMonorepoCmd(b))
 	return root
 }
 

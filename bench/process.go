@@ -133,7 +133,8 @@ func get(ctx context.Context, url string) (io.ReadCloser, error) {
 	return resp.Body, nil
 }
 
-// metric returns the sum over all series of a metric that have the labels.
+// metric returns the sum over all series of a metric that have the labels; 0 if
+// there is none yet.
 func (p *process) metric(ctx context.Context, name string, labels map[string]string) (float64, error) {
 	body, err := get(ctx, p.metrics+"/metrics")
 	if err != nil {
@@ -145,12 +146,8 @@ func (p *process) metric(ctx context.Context, name string, labels map[string]str
 	if err != nil {
 		return 0, fmt.Errorf("read metrics: %w", err)
 	}
-	family, ok := families[name]
-	if !ok {
-		return 0, fmt.Errorf("the controller has no metric %s", name)
-	}
 	sum := 0.0
-	for _, m := range family.GetMetric() {
+	for _, m := range families[name].GetMetric() {
 		if has(m, labels) {
 			sum += m.GetGauge().GetValue() + m.GetCounter().GetValue() + m.GetUntyped().GetValue()
 		}
@@ -206,8 +203,11 @@ func (u usage) since(before usage) usage {
 }
 
 // usage reads what the controller has used so far.
-func (p *process) usage() (usage, error) {
-	self, err := procfs.NewProc(p.cmd.Process.Pid)
+func (p *process) usage() (usage, error) { return usageOf(p.cmd.Process.Pid) }
+
+// usageOf reads what a process and those that it started have used so far.
+func usageOf(pid int) (usage, error) {
+	self, err := procfs.NewProc(pid)
 	if err != nil {
 		return usage{}, err
 	}
@@ -229,7 +229,7 @@ func (p *process) usage() (usage, error) {
 		return usage{}, err
 	}
 	slices.SortFunc(all, func(a, b procfs.Proc) int { return a.PID - b.PID }) // parents come first
-	family := map[int]bool{p.cmd.Process.Pid: true}
+	family := map[int]bool{pid: true}
 	for _, proc := range all {
 		// A process that has ended meanwhile is counted with its parent.
 		stat, err := proc.Stat()

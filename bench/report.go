@@ -34,12 +34,12 @@ type Figure struct {
 	FloorName string  `json:"floorName,omitempty"`
 	// Ratio is Value to Floor.
 	Ratio float64 `json:"ratio,omitempty"`
-	// Target is the bound on Ratio if OfRatio is set, else on Value; AtLeast makes
-	// it a lower bound.
+	// Target is what Ratio, if OfRatio is set, or else Value is compared with.
 	Target  *float64 `json:"target,omitempty"`
 	OfRatio bool     `json:"targetOfRatio,omitempty"`
-	AtLeast bool     `json:"targetIsLower,omitempty"`
-	Met     *bool    `json:"met,omitempty"`
+	// Sign of the comparison: <=, >= or =.
+	Sign string `json:"sign,omitempty"`
+	Met  *bool  `json:"met,omitempty"`
 }
 
 func newReport(scenario, shape string, args ...any) *Report {
@@ -52,18 +52,18 @@ func newReport(scenario, shape string, args ...any) *Report {
 // bound is a target of a figure.
 type bound func(*Figure)
 
-func atMost(limit float64) bound { return func(f *Figure) { f.Target = &limit } }
+func atMost(limit float64) bound { return func(f *Figure) { f.Target, f.Sign = &limit, "<=" } }
 
-func atLeast(limit float64) bound {
-	return func(f *Figure) { f.Target, f.AtLeast = &limit, true }
-}
+func atLeast(limit float64) bound { return func(f *Figure) { f.Target, f.Sign = &limit, ">=" } }
+
+func exactly(want float64) bound { return func(f *Figure) { f.Target, f.Sign = &want, "=" } }
 
 func ratioAtMost(limit float64) bound {
-	return func(f *Figure) { f.Target, f.OfRatio = &limit, true }
+	return func(f *Figure) { f.Target, f.Sign, f.OfRatio = &limit, "<=", true }
 }
 
 func ratioAtLeast(limit float64) bound {
-	return func(f *Figure) { f.Target, f.OfRatio, f.AtLeast = &limit, true, true }
+	return func(f *Figure) { f.Target, f.Sign, f.OfRatio = &limit, ">=", true }
 }
 
 // add records a value.
@@ -90,8 +90,11 @@ func (f *Figure) bind(b bound) {
 	if f.OfRatio {
 		measured = f.Ratio
 	}
-	met := measured <= *f.Target
-	if f.AtLeast {
+	met := measured == *f.Target
+	switch f.Sign {
+	case "<=":
+		met = measured <= *f.Target
+	case ">=":
 		met = measured >= *f.Target
 	}
 	f.Met = &met
@@ -139,14 +142,10 @@ func (f Figure) target() string {
 	if f.Target == nil {
 		return "-"
 	}
-	sign, unit := "<= ", f.Unit
-	if f.AtLeast {
-		sign = ">= "
-	}
 	if f.OfRatio {
-		return "ratio " + sign + amount(*f.Target, "")
+		return "ratio " + f.Sign + " " + amount(*f.Target, "")
 	}
-	return sign + amount(*f.Target, unit)
+	return f.Sign + " " + amount(*f.Target, f.Unit)
 }
 
 func (f Figure) met() string {

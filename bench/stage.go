@@ -263,8 +263,9 @@ func (s *stage) startController(ctx context.Context) (*process, error) {
 // measured is what the controller has done and used during something.
 type measured struct {
 	wall time.Duration
-	used usage
-	peak usage
+	// used is the difference, after what it was at the end.
+	used, after usage
+	peak        usage
 	*tally
 }
 
@@ -282,7 +283,7 @@ func (s *stage) measure(ctx context.Context, p *process, what func() (time.Durat
 	peak := p.peak()
 	wall, err := what()
 	after, errUsage := p.usage()
-	m := measured{wall: wall, peak: peak(), used: after.since(before), tally: newTally()}
+	m := measured{wall: wall, peak: peak(), used: after.since(before), after: after, tally: newTally()}
 	if err := errors.Join(err, errUsage, profiled(), pause(ctx, settle)); err != nil {
 		return measured{}, err
 	}
