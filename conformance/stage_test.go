@@ -150,6 +150,11 @@ func limits() machine.Limits {
 	}
 }
 
+// healing is short for the same reason.
+func healing() controller.HealBackoff {
+	return controller.HealBackoff{Base: 3 * time.Second, Limit: 10 * time.Second, Quiet: 30 * time.Second}
+}
+
 // runningController is a controller that was started and can be stopped.
 type runningController struct {
 	*controller.Controller
@@ -168,7 +173,7 @@ func startController(t testing.TB, env *sandboxtest.Env, namespace string, appNa
 		t.Fatal(err)
 	}
 	c, err := controller.New(controller.Options{
-		Config: env.Config, Namespace: namespace, ApplicationNamespaces: appNamespaces, Sources: store, Limits: limits(),
+		Config: env.Config, Namespace: namespace, ApplicationNamespaces: appNamespaces, Sources: store, Limits: limits(), Heal: healing(),
 		// Repositories announce their commits.
 		PollInterval: time.Hour,
 	})

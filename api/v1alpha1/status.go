@@ -228,6 +228,8 @@ const (
 	ConditionRepeatedResourceWarning ConditionType = "RepeatedResourceWarning"
 	ConditionExcludedResourceWarning ConditionType = "ExcludedResourceWarning"
 	ConditionOrphanedResourceWarning ConditionType = "OrphanedResourceWarning"
+	// ConditionFightWarning says who changes again and again what self-heal repairs. Argo CD does not know it.
+	ConditionFightWarning ConditionType = "FightWarning"
 	// ConditionSyncOptionWarning names options that have no effect. Argo CD does not know it.
 	ConditionSyncOptionWarning ConditionType = "SyncOptionWarning"
 	// ConditionDeletionProgressing says what the deletion of an Application is at. Argo CD does not know it.

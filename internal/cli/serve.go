@@ -26,6 +26,9 @@ type serveFlags struct {
 	gateTimeout   duration
 	gateStuck     duration
 	gateGrace     duration
+	healBase      duration
+	healLimit     duration
+	healQuiet     duration
 	workers       int
 	render        renderFlags
 	appNamespaces []string
@@ -49,6 +52,7 @@ func newServeCmd(s Streams) *cobra.Command {
 		render:       defaultRenderFlags(),
 		pollInterval: duration{2 * time.Minute},
 		gateTimeout:  duration{gates.NoProgress}, gateStuck: duration{gates.Stuck}, gateGrace: duration{gates.FlapGrace},
+		healBase: duration{2 * time.Second}, healLimit: duration{5 * time.Minute}, healQuiet: duration{10 * time.Minute},
 	}
 	cmd := &cobra.Command{
 		Use:   "serve",
@@ -90,6 +94,9 @@ Exit codes: 0 stopped by a signal, 1 it could not start or lost its cluster or i
 	flags.Var(&f.gateTimeout, "gate-timeout", "how long a wave waits while nothing about its objects moves; GateTimeout on an Application or object wins")
 	flags.Var(&f.gateStuck, "gate-stuck", "the same while an image cannot be pulled, a container crashes or a configuration is missing")
 	flags.Var(&f.gateGrace, "gate-grace", "how long an object of a kind that flaps may be Degraded; GateGrace on an Application or object wins")
+	flags.Var(&f.healBase, "heal-backoff", "how long a field that drifts again after it was healed waits for the next heal; three times as long each time")
+	flags.Var(&f.healLimit, "heal-backoff-limit", "how long that wait becomes at most")
+	flags.Var(&f.healQuiet, "heal-quiet", "after how long without a heal it is forgotten that a field was healed")
 	flags.IntVar(&f.workers, "workers", 10, "how many Applications are looked at side by side")
 	flags.StringSliceVar(&f.appNamespaces, "application-namespaces", nil, "other namespaces of Applications: names, globs, or regular expressions between slashes (default: as argocd-cmd-params-cm says)")
 	flags.BoolVar(&f.leaderElect, "leader-elect", false, "let one of several controllers act, chosen by a Lease in --namespace")
@@ -113,6 +120,8 @@ func (f serveFlags) check() error {
 		return usageError("--poll-interval %s is too short: one second at least", f.pollInterval)
 	case f.gateTimeout.Duration <= 0 || f.gateStuck.Duration <= 0 || f.gateGrace.Duration <= 0:
 		return usageError("--gate-timeout, --gate-stuck and --gate-grace must be longer than nothing")
+	case f.healBase.Duration <= 0 || f.healLimit.Duration <= 0 || f.healQuiet.Duration <= 0:
+		return usageError("--heal-backoff, --heal-backoff-limit and --heal-quiet must be longer than nothing")
 	case malformed != nil:
 		return usageError("--application-namespaces: %v", malformed)
 	case f.profiling && f.metricsAddress == "":
@@ -164,6 +173,7 @@ func serve(ctx context.Context, s Streams, k *kube, f serveFlags, version string
 		Limits: machine.Limits{
 			NoProgress: f.gateTimeout.Duration, Stuck: f.gateStuck.Duration, FlapGrace: f.gateGrace.Duration,
 		},
+		Heal:           controller.HealBackoff{Base: f.healBase.Duration, Limit: f.healLimit.Duration, Quiet: f.healQuiet.Duration},
 		MetricsAddress: f.metricsAddress, HealthAddress: f.healthAddress, Profiling: f.profiling, Log: log,
 	})
 	if err != nil {

@@ -34,9 +34,9 @@ type automation struct {
 	// Attempt is the last operation that was for Release; nil when there was
 	// none.
 	Attempt *attempt
-	// Heals counts self-heals in a row, LastHeal is when the last one ended.
-	Heals    int
-	LastHeal time.Time
+	// HealDue returns when an object that has drifted may be healed, the zero time for
+	// at once.
+	HealDue func(manifest.Key) time.Time
 }
 
 // attempt is an operation that ended.
@@ -64,15 +64,6 @@ type decision struct {
 	// changes.
 	After time.Time
 }
-
-// Self-heal back-off: the first heal comes at once, then 2 s × 3ⁿ, and after ten
-// quiet minutes it begins anew.
-const (
-	healBase   = 2 * time.Second
-	healFactor = 3
-	healCap    = 5 * time.Minute
-	healForget = 10 * time.Minute
-)
 
 // decide says whether an automated operation starts now. A release that is not
 // the completed one starts once; an attempt that failed is taken up again when
@@ -119,39 +110,27 @@ func decideHeal(in automation, now time.Time) decision {
 	if !in.SelfHeal || onlyPrunesForbidden(in) || wipesOut(in) {
 		return decision{}
 	}
-	if due := in.LastHeal.Add(healDelay(in.Heals)); in.Heals > 0 && now.Before(due) {
-		return decision{After: due}
-	}
-	only := []manifest.Key{}
+	var drifted []manifest.Key
 	for _, r := range in.Resources {
 		key := manifest.Key{Group: r.Group, Kind: r.Kind, Namespace: r.Namespace, Name: r.Name}
 		if r.Status == v1alpha1.SyncStatusOutOfSync && (!r.RequiresPruning || in.Prune) && !slices.Contains(in.Foreign, key) {
-			only = append(only, key)
+			drifted = append(drifted, key)
 		}
 	}
 	if in.Namespace != "" {
-		only = append(only, manifest.Key{Kind: "Namespace", Name: in.Namespace})
+		drifted = append(drifted, manifest.Key{Kind: "Namespace", Name: in.Namespace})
 	}
-	if len(only) == 0 {
-		// All that is out of sync may not be touched.
-		return decision{}
-	}
-	if len(only) == 0 {
-		// All that differs belongs to somebody else.
-		return decision{}
-	}
-	return decision{Start: true, Only: only}
-}
-
-// healDelay is the pause after n heals in a row.
-func healDelay(n int) time.Duration {
-	delay := healBase
-	for range n - 1 {
-		if delay *= healFactor; delay >= healCap {
-			return healCap
+	// Nothing that may be touched now: no operation, which would be one of everything.
+	var d decision
+	for _, key := range drifted {
+		switch due := in.HealDue(key); {
+		case !due.After(now):
+			d.Start, d.Only = true, append(d.Only, key)
+		case d.After.IsZero() || due.Before(d.After):
+			d.After = due
 		}
 	}
-	return delay
+	return d
 }
 
 // wipesOut tells whether a sync with prune would leave nothing.

@@ -27,6 +27,14 @@ func TestDecide(t *testing.T) {
 		}
 		return a
 	}
+	due := func(name string, in time.Duration) func(manifest.Key) time.Time {
+		return func(k manifest.Key) time.Time {
+			if k == key(name) {
+				return now.Add(in)
+			}
+			return time.Time{}
+		}
+	}
 	const problem = "Failed last sync attempt to abc: boom"
 	some := []v1alpha1.ResourceStatus{row("a", out, false), row("b", synced, false)}
 
@@ -47,7 +55,8 @@ func TestDecide(t *testing.T) {
 		"terminated":      {"what a person ended stays ended", automation{Enabled: true, Status: out, Resources: some, Release: "r2", Attempt: failed(func(a *attempt) { a.Terminated, a.CauseChanged = true, true })}, decision{Problem: problem}},
 		"drift, no heal":  {"drift alone needs selfHeal", automation{Enabled: true, Status: out, Resources: some, Release: "r1", Completed: "r1"}, decision{}},
 		"drift":           {"drift is healed with exactly the drifted objects", automation{Enabled: true, SelfHeal: true, Status: out, Resources: some, Release: "r1", Completed: "r1"}, decision{Start: true, Only: []manifest.Key{key("a")}}},
-		"drift again":     {"the second heal waits", automation{Enabled: true, SelfHeal: true, Status: out, Resources: some, Release: "r1", Completed: "r1", Heals: 1, LastHeal: now.Add(-time.Second)}, decision{After: now.Add(time.Second)}},
+		"drift again":     {"the second heal waits", automation{Enabled: true, SelfHeal: true, Status: out, Resources: some, Release: "r1", Completed: "r1", HealDue: due("a", time.Second)}, decision{After: now.Add(time.Second)}},
+		"drift beside":    {"what drifted beside it does not wait", automation{Enabled: true, SelfHeal: true, Status: out, Resources: []v1alpha1.ResourceStatus{row("a", out, false), row("b", out, false)}, Release: "r1", Completed: "r1", HealDue: due("a", time.Second)}, decision{Start: true, Only: []manifest.Key{key("b")}, After: now.Add(time.Second)}},
 		"drift forbidden": {"what the project does not permit is not healed, nor does it widen the heal to everything", automation{Enabled: true, SelfHeal: true, Status: out, Resources: []v1alpha1.ResourceStatus{row("a", v1alpha1.SyncStatusUnknown, false)}, Release: "r1", Completed: "r1"}, decision{}},
 		"drift and extra": {"an extra object is healed away only with prune", automation{Enabled: true, SelfHeal: true, Status: out, Resources: []v1alpha1.ResourceStatus{row("a", out, false), row("x", out, true)}, Release: "r1", Completed: "r1"}, decision{Start: true, Only: []manifest.Key{key("a")}}},
 		"namespace":       {"drifted metadata of the namespace is healed without a full sync", automation{Enabled: true, SelfHeal: true, Status: out, Namespace: "ns", Resources: some[1:], Release: "r1", Completed: "r1"}, decision{Start: true, Only: []manifest.Key{{Kind: "Namespace", Name: "ns"}}}},
@@ -57,18 +66,12 @@ func TestDecide(t *testing.T) {
 		"only prunes":     {"nothing to do when all that is left may not be pruned", automation{Enabled: true, Status: out, Resources: []v1alpha1.ResourceStatus{row("a", synced, false), row("x", out, true)}, Release: "r2", Completed: "r1"}, decision{}},
 	} {
 		t.Run(name, func(t *testing.T) {
+			if c.in.HealDue == nil {
+				c.in.HealDue = due("", 0)
+			}
 			if diff := cmp.Diff(c.want, decide(c.in, now)); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", c.reason, diff)
 			}
 		})
-	}
-}
-
-func TestHealDelayGrowsToItsCap(t *testing.T) {
-	want := []time.Duration{2 * time.Second, 6 * time.Second, 18 * time.Second, 54 * time.Second, 162 * time.Second, 300 * time.Second, 300 * time.Second}
-	for i, w := range want {
-		if got := healDelay(i + 1); got != w {
-			t.Errorf("delay after heal %d = %s, want %s", i+1, got, w)
-		}
 	}
 }

@@ -71,6 +71,9 @@ type Options struct {
 	Profiling bool
 	// Limits of waiting; the zero value has the documented defaults.
 	Limits machine.Limits
+	// Heal says when what drifts again and again is healed again; zero values have the
+	// documented defaults.
+	Heal HealBackoff
 	// Events receives the progress of rollouts; may be nil.
 	Events event.Sink
 	// Log receives what concerns no single Application. Defaults to none.
@@ -89,6 +92,7 @@ func (o Options) withDefaults() Options {
 	if o.Workers == 0 {
 		o.Workers = 10
 	}
+	o.Heal = o.Heal.withDefaults()
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
 	}

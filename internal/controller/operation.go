@@ -38,7 +38,8 @@ type operationRun struct {
 	sources []v1alpha1.ApplicationSource
 	plan    *plan.Plan
 	release string
-	only    bool
+	// heals are the fields that a self-heal repairs.
+	heals drift
 	// phase is set for a run of delete hooks, which has nothing but id and plan
 	// besides.
 	phase manifest.Phase
@@ -99,9 +100,8 @@ func (s *session) collect(ctx context.Context) error {
 		s.by(s.now.Add(time.Second))
 		return nil
 	}
-	if run.only {
-		s.st.heals++
-		s.st.lastHeal = s.now
+	if len(run.heals) > 0 {
+		s.st.healing.note(run.heals, s.now)
 	}
 	s.describeRun(run)
 	return s.noteCauses(ctx)
@@ -237,7 +237,6 @@ func (s *session) driver() *rollout.Driver {
 
 // launch plans and starts the rollout, and puts the operation on the status.
 func (s *session) launch(ctx context.Context, op v1alpha1.Operation, desired *pipeline.Desired, id string, attempt int) error {
-	options := s.operationOptions(op)
 	comparison, err := s.compare(ctx, desired, op)
 	if err != nil {
 		s.problem(v1alpha1.ConditionComparisonError, err)
@@ -255,7 +254,7 @@ func (s *session) launch(ctx context.Context, op v1alpha1.Operation, desired *pi
 	op.Info = withOperationID(op.Info, id)
 	run := &operationRun{
 		id: id, request: op, desired: desired, sources: operationSources(s.app, op), plan: comparison.Plan,
-		release: s.release(desired), only: options.Only != nil,
+		release: s.release(desired),
 	}
 	run.Run = s.driver().Start(s.life, rollout.Operation{
 		App: s.app.Namespace + "/" + s.app.Name, ID: id, Attempt: attempt, Plan: comparison.Plan,
@@ -373,15 +372,13 @@ func (s *session) automate(ctx context.Context) error {
 		return nil
 	}
 	release := s.release(s.st.desired)
-	if s.st.heals > 0 && s.now.Sub(s.st.lastHeal) > healForget {
-		s.st.heals = 0
-	}
+	s.st.healing.forget(s.opts.Heal, s.now, s.ownOptions().Has(healOnApplication))
 	in := automation{
 		Enabled: s.app.Spec.AutomatedEnabled(), Prune: s.app.Spec.AutomatedPrune(),
 		SelfHeal: s.app.Spec.AutomatedSelfHeal(), AllowEmpty: s.app.Spec.AutomatedAllowEmpty(),
 		Status: s.syncStatus(), Resources: s.resources(), Foreign: s.foreign(),
 		Release: release, Hooks: hasHooks(s.comparison.Plan) && !s.ownOptions().Has("HookChanges=false"), Completed: s.completed(),
-		Attempt: s.lastAttempt(release), Heals: s.st.heals, LastHeal: s.st.lastHeal,
+		Attempt: s.lastAttempt(release), HealDue: s.healDue,
 	}
 	if s.shown().NamespaceOutdated {
 		in.Namespace = s.app.Spec.Destination.Namespace
@@ -396,11 +393,15 @@ func (s *session) automate(ctx context.Context) error {
 	if !d.Start {
 		return s.catchUp(ctx)
 	}
-	op := s.automatedOperation(d.Only)
+	op, heals := s.automatedOperation(d.Only), s.driftOn(d.Only)
 	if s.automationWaits(op) {
 		return nil
 	}
-	return s.launch(ctx, op, s.st.desired, newOperationID(), 1)
+	if err := s.launch(ctx, op, s.st.desired, newOperationID(), 1); err != nil || s.st.run == nil {
+		return err
+	}
+	s.st.run.heals = heals
+	return nil
 }
 
 // unknownSources tells whether the sources could not be read: then nothing

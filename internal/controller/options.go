@@ -36,7 +36,7 @@ func (s *session) automatedOperation(only []manifest.Key) v1alpha1.Operation {
 		})
 	}
 	if only != nil {
-		sync.AutoHealAttemptsCount = int64(s.st.heals + 1)
+		sync.AutoHealAttemptsCount = int64(s.st.healing.most() + 1)
 	}
 	return v1alpha1.Operation{
 		Sync: sync, InitiatedBy: v1alpha1.OperationInitiator{Automated: true}, Retry: s.app.Spec.AutomatedRetry(),

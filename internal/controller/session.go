@@ -69,9 +69,8 @@ type appState struct {
 
 	// dropped is how many results of the last operation its status leaves out.
 	dropped int
-	// heals counts self-heals in a row.
-	heals    int
-	lastHeal time.Time
+	// healing remembers self-heals.
+	healing healing
 }
 
 // ahead tells whether app is an older copy than the one we have written.

@@ -125,6 +125,7 @@ func (s *session) onlyWordsChanged() bool {
 func (s *session) fillStatus() {
 	st := &s.app.Status
 	s.tellPin()
+	s.tellFights()
 	s.fillConditions()
 	st.ControllerNamespace = s.opts.Namespace
 	st.Resources = s.resources()
@@ -170,7 +171,7 @@ func (s *session) fillConditions() {
 	if warning, ok := status.Truncated(s.st.dropped); ok {
 		found = append(found, warning)
 	}
-	evaluated := append(status.Evaluated(), v1alpha1.ConditionSyncError, v1alpha1.ConditionDeletionError, v1alpha1.ConditionDeletionProgressing, v1alpha1.ConditionSyncWaiting, v1alpha1.ConditionRollbackPinned)
+	evaluated := append(status.Evaluated(), v1alpha1.ConditionSyncError, v1alpha1.ConditionDeletionError, v1alpha1.ConditionDeletionProgressing, v1alpha1.ConditionSyncWaiting, v1alpha1.ConditionRollbackPinned, v1alpha1.ConditionFightWarning)
 	s.app.Status.Conditions = status.Conditions(s.app.Status.Conditions, evaluated, found, s.now)
 }
 

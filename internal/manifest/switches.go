@@ -30,6 +30,7 @@ func Switches() []Switch {
 		{Name: "EffectGate", Values: []string{"false"}, Application: true, Object: true},
 		{Name: "GateGrace", Application: true, Object: true},
 		{Name: "GateTimeout", Application: true, Object: true},
+		{Name: "HealBackoff", Values: []string{"application"}, Application: true},
 		{Name: "HookChanges", Values: []string{"false"}, Application: true},
 		{Name: "HookPolicy", Values: []string{"operation"}, Application: true, Object: true},
 		{Name: "NamespaceHandover", Values: []string{"false"}, Application: true},
