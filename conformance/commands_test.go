@@ -32,7 +32,7 @@ type command func(ctx context.Context, w *world, ts *testscript.TestScript, args
 func commands() map[string]func(*testscript.TestScript, bool, []string) {
 	all := map[string]func(*testscript.TestScript, bool, []string){}
 	for name, do := range map[string]command{
-		"commit": commit, "apply": applyFile, "rules": useRules, "sync": syncAndWait, "start": startSync,
+		"commit": commit, "publish": publishCharts, "apply": applyFile, "rules": useRules, "sync": syncAndWait, "start": startSync,
 		"terminate": terminate, "refresh": refresh, "restart": restart, "delete": deleteObject, "patch": patch,
 		"remember": remember, "within": within, "write": write, "knock": knock,
 	} {
@@ -56,10 +56,18 @@ func commands() map[string]func(*testscript.TestScript, bool, []string) {
 	return all
 }
 
-// commit N [drop FILE...] brings the repository's branch from what it has to that
-// with the files of git/N on top, and announces it.
+// commit [signed] N [drop FILE...] brings the repository's branch from what it has
+// to that with the files of git/N on top, and announces it.
 func commit(ctx context.Context, w *world, ts *testscript.TestScript, args []string) error {
 	files := map[string]string{}
+	if len(args) > 0 && args[0] == "signed" {
+		args = args[1:]
+		end, err := w.sign()
+		if err != nil {
+			return err
+		}
+		defer end()
+	}
 	for i, arg := range args {
 		if arg == "drop" {
 			for _, gone := range args[i+1:] {

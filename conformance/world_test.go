@@ -44,6 +44,7 @@ type world struct {
 	target     string
 	controller *runningController
 	repo       *gittest.Repository
+	sources    sources
 	commits    int
 	syncs      int
 	patience   time.Duration
@@ -74,6 +75,12 @@ func (s *stage) setUp(env *testscript.Env, what scenario) error {
 		w.controller = startController(t, s.env, s.env.Namespace(t), w.fillIn(what.appNamespaces)...)
 	}
 	env.Values[worldKey{}] = w
+	if err := w.makeSources(); err != nil {
+		return err
+	}
+	for name, value := range w.names() {
+		env.Setenv(name, value)
+	}
 	first, err := w.tree("git/1")
 	if err != nil {
 		return err
@@ -147,7 +154,11 @@ func (w *world) read(file string) (string, error) {
 	if w.repo != nil {
 		repo = w.repo.URL
 	}
-	return strings.NewReplacer("${target}", w.target, "${control}", w.controller.namespace, "${id}", w.id, "${repo}", repo).Replace(string(data)), nil
+	pairs := []string{"${target}", w.target, "${control}", w.controller.namespace, "${id}", w.id, "${repo}", repo}
+	for name, value := range w.names() {
+		pairs = append(pairs, "${"+name+"}", value)
+	}
+	return strings.NewReplacer(pairs...).Replace(string(data)), nil
 }
 
 // fillIn replaces ${id} in each text.

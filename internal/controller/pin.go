@@ -52,7 +52,7 @@ func (s *session) keptAt(ctx context.Context, req pipeline.Request, head *pipeli
 		return head, nil
 	}
 	req.Sources = p.Sources
-	desired, err := s.renderer.Render(ctx, req, p.Revisions)
+	desired, err := s.rendered(ctx, req, p.Revisions)
 	if err != nil {
 		return nil, fmt.Errorf("render the pinned revision %s: %w", strings.Join(p.Revisions, ", "), err)
 	}

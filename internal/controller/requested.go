@@ -69,7 +69,7 @@ func (s *session) begun(ctx context.Context, op v1alpha1.Operation, revisions []
 		return nil, err
 	}
 	s.applySources(&req, op)
-	return s.renderer.Render(ctx, req, revisions)
+	return s.rendered(ctx, req, revisions)
 }
 
 // handed reads the manifests that an operation brings along. They come from
@@ -78,6 +78,9 @@ func (s *session) handed(texts []string) (*pipeline.Desired, error) {
 	sources := s.app.Spec.EffectiveSources()
 	if len(sources) == 0 {
 		return nil, pipeline.ErrNoSources
+	}
+	if err := s.refuseUnsigned(); err != nil {
+		return nil, err
 	}
 	var handed []manifest.Object
 	for i, text := range texts {

@@ -277,7 +277,7 @@ func (s *session) render(ctx context.Context, req pipeline.Request) (*pipeline.D
 	if err != nil {
 		return nil, err
 	}
-	return s.renderer.Render(ctx, req, revisions)
+	return s.rendered(ctx, req, revisions)
 }
 
 func (s *session) renderRequest(ctx context.Context) (pipeline.Request, error) {

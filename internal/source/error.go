@@ -23,6 +23,7 @@ const (
 	Unavailable     Reason = "Unavailable"
 	Redirected      Reason = "Redirected"
 	Damaged         Reason = "Damaged"
+	Unsigned        Reason = "Unsigned"
 	Other           Reason = "Other"
 )
 

@@ -52,6 +52,7 @@ type Store struct {
 	tokens    appTokens
 	archives  archives
 	artifacts artifacts
+	verdicts  verdicts
 
 	mu         sync.Mutex
 	mirrors    map[string]*mirror
@@ -80,6 +81,7 @@ func NewStore(opts Options) (*Store, error) {
 	s := &Store{
 		opts: opts, git: newGit(opts), mirrors: map[string]*mirror{}, helms: map[string]*helmRepository{},
 		transports: map[string]*http.Transport{}, archives: archives{known: map[string]*archive{}},
+		verdicts: verdicts{good: map[string]bool{}},
 	}
 	s.artifacts = artifacts{store: s, answers: map[string]ociAnswer{}}
 	s.tokens = appTokens{clock: opts.Clock, store: s, tokens: map[string]appToken{}}

@@ -44,6 +44,9 @@ func (t Target) kind() Kind {
 	}
 }
 
+// IsGit tells whether the target's revisions are commits.
+func (t Target) IsGit() bool { return t.kind() == Git }
+
 // Locate returns the revision that the target names now: a commit id, a chart
 // version, the digest of an artifact.
 func (s *Store) Locate(ctx context.Context, t Target) (string, error) {

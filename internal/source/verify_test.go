@@ -1,0 +1,133 @@
+// Copyright The Wavetrain Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package source_test
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"golang.org/x/crypto/ssh"
+
+	"github.com/wavetrain/wavetrain/internal/gitserver/gittest"
+	"github.com/wavetrain/wavetrain/internal/source"
+)
+
+// gnupg makes a key; home is where its secret half is.
+func gnupg(t *testing.T, name string) (home, fingerprint, public string) {
+	t.Helper()
+	// The agent's socket must have a short name.
+	home, err := os.MkdirTemp("", "gpg")
+	if err != nil {
+		t.Fatal(err)
+	}
+	run := func(args ...string) string {
+		cmd := exec.Command("gpg", append([]string{"--batch", "--homedir", home, "--passphrase", ""}, args...)...)
+		out, err := cmd.Output()
+		if err != nil {
+			t.Fatalf("gpg %v: %v", args, err)
+		}
+		return string(out)
+	}
+	t.Cleanup(func() {
+		kill := exec.Command("gpgconf", "--homedir", home, "--kill", "all")
+		if err := errors.Join(kill.Run(), os.RemoveAll(home)); err != nil {
+			t.Error(err)
+		}
+	})
+	run("--quick-generate-key", name+" <"+name+"@example.test>", "ed25519", "sign", "never")
+	for line := range strings.SplitSeq(run("--list-keys", "--with-colons"), "\n") {
+		if fields := strings.Split(line, ":"); fields[0] == "fpr" {
+			return home, fields[9], run("--armor", "--export")
+		}
+	}
+	t.Fatal("no fingerprint")
+	return "", "", ""
+}
+
+func TestVerify(t *testing.T) {
+	home, fingerprint, public := gnupg(t, "alice")
+	strangerHome, strangerPrint, strangerPublic := gnupg(t, "mallory")
+	key := gittest.NewSSHKey(t)
+	keyFile := filepath.Join(t.TempDir(), "key")
+	if err := errors.Join(os.WriteFile(keyFile, []byte(key.Private), 0o600), os.WriteFile(keyFile+".pub", []byte(key.Public), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	parsed, _, _, _, err := ssh.ParseAuthorizedKey([]byte(key.Public))
+	if err != nil {
+		t.Fatal(err)
+	}
+	sshPrint := ssh.FingerprintSHA256(parsed)
+
+	repo := gittest.New(t, map[string]string{"x": "1"})
+	commit := func(args ...string) string {
+		repo.Git(append(args, "commit", "--quiet", "--allow-empty", "--gpg-sign", "--message", "signed")...)
+		repo.Update()
+		return repo.Git("rev-parse", "HEAD")
+	}
+	gpgIn := func(home string) string {
+		wrapper := filepath.Join(t.TempDir(), "gpg")
+		if err := os.WriteFile(wrapper, []byte("#!/bin/sh\nexec gpg --homedir "+home+" \"$@\"\n"), 0o700); err != nil { //nolint:gosec // it must be executable
+			t.Fatal(err)
+		}
+		return "gpg.program=" + wrapper
+	}
+	unsigned := repo.Git("rev-parse", "HEAD")
+	byAlice := commit("-c", gpgIn(home), "-c", "user.signingKey="+fingerprint)
+	byMallory := commit("-c", gpgIn(strangerHome), "-c", "user.signingKey="+strangerPrint)
+	bySSH := commit("-c", "gpg.format=ssh", "-c", "user.signingKey="+keyFile)
+	// The same signature over another content.
+	forged := forge(t, repo, byAlice)
+
+	all := map[string]string{"alice": public, "ssh": key.Public}
+	both := map[string]string{"alice": public, "mallory": strangerPublic, "ssh": key.Public}
+	for name, c := range map[string]struct {
+		reason, commit string
+		keys           source.Keyring
+		words          string
+	}{
+		"good":                  {"signed with an allowed key", byAlice, source.Keyring{Keys: all, Allowed: []string{fingerprint}}, ""},
+		"long id":               {"projects name keys by their last 16 digits", byAlice, source.Keyring{Keys: all, Allowed: []string{fingerprint[len(fingerprint)-16:]}}, ""},
+		"ssh":                   {"signed with an allowed SSH key", bySSH, source.Keyring{Keys: all, Allowed: []string{sshPrint}}, ""},
+		"unsigned":              {"not signed at all", unsigned, source.Keyring{Keys: all, Allowed: []string{fingerprint}}, "not signed"},
+		"unknown key":           {"signed by somebody whom the installation does not know", byMallory, source.Keyring{Keys: all, Allowed: []string{fingerprint}}, "unknown key"},
+		"known, not allowed":    {"another project may trust that key", byMallory, source.Keyring{Keys: both, Allowed: []string{fingerprint}}, "permits only " + fingerprint},
+		"ssh, not allowed":      {"an SSH key of another project", bySSH, source.Keyring{Keys: all, Allowed: []string{fingerprint}}, sshPrint},
+		"ssh, unknown":          {"an SSH key that nobody knows", bySSH, source.Keyring{Keys: map[string]string{"alice": public}, Allowed: []string{sshPrint}}, "unknown key"},
+		"forged":                {"a good signature of other content", forged, source.Keyring{Keys: all, Allowed: []string{fingerprint}}, "signature is bad"},
+		"too short to be an id": {"eight digits can be made to fit", byAlice, source.Keyring{Keys: all, Allowed: []string{fingerprint[len(fingerprint)-8:]}}, "permits only"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			store := newStore(t, source.Options{})
+			err := store.Verify(t.Context(), source.Repository{URL: repo.URL}, c.commit, c.keys)
+			if c.words == "" {
+				if err != nil {
+					t.Errorf("%s: %v", c.reason, err)
+				}
+				return
+			}
+			var failed *source.Error
+			if !errors.As(err, &failed) || failed.Reason != source.Unsigned || !strings.Contains(err.Error(), c.words) || !strings.Contains(err.Error(), repo.URL) {
+				t.Errorf("%s: got error %v; want %q and the repository in it", c.reason, err, c.words)
+			}
+		})
+	}
+}
+
+// forge makes a commit with the signature of another one and serves it.
+func forge(t *testing.T, repo *gittest.Repository, commit string) string {
+	t.Helper()
+	body := repo.Git("cat-file", "commit", commit)
+	file := filepath.Join(t.TempDir(), "commit")
+	if err := os.WriteFile(file, []byte(strings.Replace(body, "\n\nsigned", "\n\nforged", 1)+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	forged := repo.Git("hash-object", "-t", "commit", "-w", file)
+	repo.Git("update-ref", "HEAD", forged)
+	repo.Update()
+	return forged
+}
