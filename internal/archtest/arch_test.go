@@ -71,6 +71,7 @@ func layers() [][]string {
 		{
 			"internal/controller",
 			"internal/server",
+			"internal/rehearse",
 		},
 		{
 			"internal/cli",
@@ -98,6 +99,7 @@ func inLayer() map[string][]string {
 		"internal/status":          {"internal/health", "internal/diff", "internal/inventory", "internal/plan", "internal/rollout/machine"},
 		"internal/report":          {"internal/health", "internal/diff", "internal/inventory", "internal/plan", "internal/verify", "internal/config"},
 		"internal/pipeline":        {"internal/rollout"},
+		"internal/rehearse":        {"internal/controller"},
 	}
 }
 

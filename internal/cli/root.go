@@ -133,7 +133,7 @@ Start with:
 
 func commands(version string, s Streams) []*cobra.Command {
 	return []*cobra.Command{
-		newWavesCmd(s), newVerifyCmd(s, version), newExplainCmd(s), newUpCmd(s), newAppCmd(s), newServeCmd(s), newSandboxCmd(s), newVersionCmd(s, version),
+		newWavesCmd(s), newVerifyCmd(s, version), newExplainCmd(s), newRehearseCmd(s), newUpCmd(s), newAppCmd(s), newServeCmd(s), newSandboxCmd(s), newVersionCmd(s, version),
 		newRenderWorkerCmd(s),
 	}
 }

@@ -211,13 +211,9 @@ func (c *wavesCollector) addFile(ctx context.Context, file string) error {
 
 // addApplication renders an Application's sources from the local repository.
 func (c *wavesCollector) addApplication(ctx context.Context, repo *localRepo, o manifest.Object) error {
-	var app v1alpha1.Application
-	data, err := o.MarshalJSON()
+	app, err := decodeApplication(o)
 	if err != nil {
 		return err
-	}
-	if err := yaml.Unmarshal(data, &app); err != nil {
-		return fmt.Errorf("%s:%d: Application %s: %w", o.Provenance.File, o.Provenance.Line, o.GetName(), err)
 	}
 	if id := app.Namespace + "/" + app.Name; c.follow && c.seen[id] {
 		return nil

@@ -24,6 +24,19 @@ func isApplication(o manifest.Object) bool {
 	return o.GroupVersionKind().Group == "argoproj.io" && o.GetKind() == "Application"
 }
 
+// decodeApplication reads an Application; the error says where it is written.
+func decodeApplication(o manifest.Object) (v1alpha1.Application, error) {
+	var app v1alpha1.Application
+	data, err := o.MarshalJSON()
+	if err == nil {
+		err = yaml.Unmarshal(data, &app)
+	}
+	if err != nil {
+		return app, fmt.Errorf("%s:%d: Application %s: %w", o.Provenance.File, o.Provenance.Line, o.GetName(), err)
+	}
+	return app, nil
+}
+
 // followChildren adds the Applications among rendered objects whose sources are in
 // the repository, each once: what an app of apps brings along.
 func (c *wavesCollector) followChildren(ctx context.Context, repo *localRepo, objects []manifest.Object) error {
@@ -34,12 +47,8 @@ func (c *wavesCollector) followChildren(ctx context.Context, repo *localRepo, ob
 		if !isApplication(o) {
 			continue
 		}
-		var app v1alpha1.Application
-		data, err := o.MarshalJSON()
-		if err != nil {
-			return err
-		}
-		if yaml.Unmarshal(data, &app) != nil || !local(repo, app) {
+		app, err := decodeApplication(o)
+		if err != nil || !local(repo, app) {
 			// What is wrong with it is found where it is the subject.
 			continue
 		}

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -85,6 +86,18 @@ func newGlance(ctx context.Context, opts Options, c client.Client, app *v1alpha1
 func (p *Preview) Predict(ctx context.Context, desired *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	live, _ := p.dest.Get(manifest.KeyOf(desired))
 	return p.dest.Apply(ctx, desired, pipeline.Foretold(p.write, desired, live))
+}
+
+// Look returns an object of the destination, nil if there is none.
+func (p *Preview) Look(ctx context.Context, key manifest.Key) (*unstructured.Unstructured, error) {
+	if live, ok := p.dest.Get(key); ok {
+		return live, nil
+	}
+	live, err := p.dest.Fetch(ctx, key, "")
+	if apierrors.IsNotFound(err) || cluster.IsUnknownKind(err) {
+		return nil, nil
+	}
+	return live, err
 }
 
 // Close ends the connection to the cluster.

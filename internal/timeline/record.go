@@ -34,6 +34,10 @@ type Recorder struct {
 	client    dynamic.Interface
 	discovery discovery.DiscoveryInterface
 	notify    func(Moment)
+	// see is told of every state of every object, silent are the resources that
+	// nobody is told of.
+	see    func(Sighting)
+	silent []string
 
 	mu       sync.Mutex
 	watched  map[schema.GroupVersionResource]bool
@@ -47,6 +51,29 @@ type Recorder struct {
 // are open, so that nothing that happens afterwards is missed. notify, if not
 // nil, is told of every moment and must not block.
 func Record(ctx context.Context, cfg *rest.Config, notify func(Moment)) (*Recorder, error) {
+	return record(ctx, cfg, &Recorder{notify: notify, silent: quiet()})
+}
+
+// Sighting is a state of an object as a watch showed it.
+type Sighting struct {
+	Object *unstructured.Unstructured
+	Time   time.Time
+	// Created is true for the first state of an object that was made during the
+	// recording, Deleted for the last one of an object that is gone. An object
+	// that was there before is neither at first.
+	Created, Deleted bool
+}
+
+// Watch records like Record, and tells see of every state of every object, Pods
+// included. see must not block, and must not change the object.
+func Watch(ctx context.Context, cfg *rest.Config, see func(Sighting)) (*Recorder, error) {
+	silent := slices.DeleteFunc(quiet(), func(resource string) bool {
+		return resource == "pods" || resource == "replicasets"
+	})
+	return record(ctx, cfg, &Recorder{see: see, silent: silent})
+}
+
+func record(ctx context.Context, cfg *rest.Config, r *Recorder) (*Recorder, error) {
 	cfg = rest.CopyConfig(cfg)
 	cfg.QPS = -1
 	client, err := dynamic.NewForConfig(cfg)
@@ -57,10 +84,8 @@ func Record(ctx context.Context, cfg *rest.Config, notify func(Moment)) (*Record
 	if err != nil {
 		return nil, fmt.Errorf("record %s: %w", cfg.Host, err)
 	}
-	r := &Recorder{
-		client: client, discovery: disco, notify: notify,
-		watched: map[schema.GroupVersionResource]bool{}, objects: map[types.UID]*known{},
-	}
+	r.client, r.discovery = client, disco
+	r.watched, r.objects = map[schema.GroupVersionResource]bool{}, map[types.UID]*known{}
 	if err := r.watchServedKinds(ctx); err != nil {
 		return nil, err
 	}
@@ -109,7 +134,7 @@ func (r *Recorder) watchServedKinds(ctx context.Context) error {
 			continue
 		}
 		for _, resource := range list.APIResources {
-			if !slices.Contains(resource.Verbs, "watch") || slices.Contains(quiet(), resource.Name) {
+			if !slices.Contains(resource.Verbs, "watch") || slices.Contains(r.silent, resource.Name) {
 				continue
 			}
 			gvr := gv.WithResource(resource.Name)
@@ -257,7 +282,7 @@ func (r *Recorder) watchDefinedKinds(ctx context.Context) error {
 	}
 	var opening errgroup.Group
 	for i := range list.Items {
-		for _, gvr := range definedKinds(&list.Items[i]) {
+		for _, gvr := range r.definedKinds(&list.Items[i]) {
 			if r.claim(gvr) {
 				opening.Go(func() error { return r.openWhenServed(ctx, gvr, false) })
 			}
@@ -269,7 +294,7 @@ func (r *Recorder) watchDefinedKinds(ctx context.Context) error {
 // watchDefined watches the kind that a CustomResourceDefinition has just begun to
 // serve.
 func (r *Recorder) watchDefined(ctx context.Context, obj *unstructured.Unstructured) {
-	for _, gvr := range definedKinds(obj) {
+	for _, gvr := range r.definedKinds(obj) {
 		if r.claim(gvr) {
 			r.watchers.Go(func() {
 				// A kind that does not come to be served has nothing to record.
@@ -295,7 +320,7 @@ func (r *Recorder) openWhenServed(ctx context.Context, gvr schema.GroupVersionRe
 }
 
 // definedKinds are the kinds that an established CustomResourceDefinition stores.
-func definedKinds(obj *unstructured.Unstructured) []schema.GroupVersionResource {
+func (r *Recorder) definedKinds(obj *unstructured.Unstructured) []schema.GroupVersionResource {
 	if obj.GetKind() != "CustomResourceDefinition" || health.Of(obj).Status != health.Healthy {
 		return nil
 	}
@@ -305,7 +330,7 @@ func definedKinds(obj *unstructured.Unstructured) []schema.GroupVersionResource 
 	}
 	var kinds []schema.GroupVersionResource
 	for _, v := range crd.Spec.Versions {
-		if v.Storage && !slices.Contains(quiet(), crd.Spec.Names.Plural) {
+		if v.Storage && !slices.Contains(r.silent, crd.Spec.Names.Plural) {
 			kinds = append(kinds, schema.GroupVersionResource{Group: crd.Spec.Group, Version: v.Name, Resource: crd.Spec.Names.Plural})
 		}
 	}
@@ -333,6 +358,9 @@ func (r *Recorder) note(obj *unstructured.Unstructured, at time.Time, seenAs app
 	r.moments = append(r.moments, moments...)
 	r.mu.Unlock()
 	r.tell(moments)
+	if r.see != nil {
+		r.see(Sighting{Object: obj, Time: at, Created: seenAs.created && !seen})
+	}
 }
 
 func (r *Recorder) forget(obj *unstructured.Unstructured, at time.Time) {
@@ -342,6 +370,9 @@ func (r *Recorder) forget(obj *unstructured.Unstructured, at time.Time) {
 	r.moments = append(r.moments, m)
 	r.mu.Unlock()
 	r.tell([]Moment{m})
+	if r.see != nil {
+		r.see(Sighting{Object: obj, Time: at, Deleted: true})
+	}
 }
 
 func (r *Recorder) tell(moments []Moment) {

@@ -1,0 +1,205 @@
+// Copyright The Wavetrain Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/wavetrain/wavetrain/internal/controller"
+	"github.com/wavetrain/wavetrain/internal/manifest"
+	"github.com/wavetrain/wavetrain/internal/rehearse"
+	"github.com/wavetrain/wavetrain/internal/rehearse/gantt"
+)
+
+// rehearseArguments are the arguments of "wavetrain rehearse".
+type rehearseArguments struct {
+	dir     string
+	variant string
+	output  output
+	out     string
+	quiet   bool
+	timeout duration
+}
+
+const rehearseLong = `Run a rollout for real on an embedded control plane, and show what happens when: the real
+controller, the real API server and Kubernetes' own controllers; Pods and operators are
+simulated.
+
+DIR holds
+  rev1/, rev2/, …  the repository at each revision
+  app.yaml         the Application, as it is applied by hand
+  cluster.yaml     objects that are there before
+  sim.yaml         rules for Pods, operators and what goes wrong
+  steps.yaml       what is done, in order; without it every revision is committed in turn,
+                   and waited for until it has settled
+--variant x takes steps-x.yaml, and the other files with that ending that there are.
+docs/rehearse.md describes the steps.
+
+Exit codes: 0 everything converged, 1 something did not, 2 wrong usage, 4 time is up.`
+
+func newRehearseCmd(s Streams) *cobra.Command {
+	a := rehearseArguments{timeout: duration{30 * time.Minute}}
+	cmd := &cobra.Command{
+		Use:   "rehearse DIR",
+		Short: "Run a rollout on an embedded control plane and see what happens when",
+		Long:  rehearseLong,
+		Example: `  wavetrain rehearse rehearsals/upgrade
+  wavetrain rehearse rehearsals/upgrade --variant broken -o json > timeline.json
+  wavetrain rehearse rehearsals/upgrade -o html > timeline.html`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			a.dir = args[0]
+			return a.run(cmd.Context(), s)
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&a.variant, "variant", "", "take the files of this variant: steps-x.yaml, sim-x.yaml, app-x.yaml")
+	f.BoolVarP(&a.quiet, "quiet", "q", false, "do not show what happens while it happens")
+	f.Var(&a.timeout, "timeout", "how long the whole rehearsal may take")
+	a.output.addFlag(cmd, "text", "json", "html")
+	return cmd
+}
+
+func (a *rehearseArguments) run(ctx context.Context, s Streams) error {
+	if err := a.output.check(); err != nil {
+		return err
+	}
+	c, err := rehearse.Load(a.dir, a.variant)
+	if err != nil {
+		return withCode(exitUsage, err)
+	}
+	urls, err := repositoriesOf(a.dir)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, a.timeout.Duration, errTimeUp)
+	defer cancel()
+	result, err := a.rehearse(ctx, s, c, urls)
+	if errors.Is(context.Cause(ctx), errTimeUp) {
+		err = withCode(exitTimeout, fmt.Errorf("time is up after %s", a.timeout))
+	}
+	if result == nil {
+		return err
+	}
+	return errors.Join(a.write(s, result), err, notConverged(result))
+}
+
+// notConverged is the error of a rehearsal that did not converge.
+func notConverged(result *rehearse.Result) error {
+	if result.Converged {
+		return nil
+	}
+	return withCode(exitFailed, nil)
+}
+
+func (a *rehearseArguments) rehearse(ctx context.Context, s Streams, c *rehearse.Case, urls []string) (*rehearse.Result, error) {
+	work, err := os.MkdirTemp("", "wavetrain-rehearse-")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = os.RemoveAll(work) }()
+	scheme, err := apiScheme()
+	if err != nil {
+		return nil, err
+	}
+	rendering, endWorkers, err := defaultRenderFlags().rendering(filepath.Join(work, "renderings"))
+	if err != nil {
+		return nil, err
+	}
+	defer endWorkers()
+	began := time.Now()
+	opts := rehearse.Options{
+		Work: work, Env: s.gitEnv(), URLs: urls, Scheme: scheme, Rendering: rendering,
+		Prepare: func(ctx context.Context, cfg *rest.Config, rewrites map[string]string) error {
+			c, err := client.New(cfg, client.Options{Scheme: scheme})
+			if err != nil {
+				return err
+			}
+			if err := installCRDs(ctx, c); err != nil {
+				return err
+			}
+			if err := ensureNamespace(ctx, c, controller.DefaultNamespace); err != nil {
+				return err
+			}
+			return publishRewrites(ctx, c, controller.DefaultNamespace, rewrites)
+		},
+	}
+	if !a.quiet {
+		opts.Stage = func(text string) {
+			if text != "" {
+				fmt.Fprintf(s.Err, "%6.1fs  %s\n", time.Since(began).Seconds(), text)
+			}
+		}
+		opts.Tell = func(e rehearse.Event) { fmt.Fprintln(s.Err, gantt.Line(e, began)) }
+	}
+	return rehearse.Run(ctx, c, opts)
+}
+
+func (a *rehearseArguments) write(s Streams, result *rehearse.Result) error {
+	switch a.output.format {
+	case "json":
+		_, err := a.output.structured(s.Out, result)
+		return err
+	case "html":
+		text, err := gantt.HTML(result)
+		if err != nil {
+			return err
+		}
+		_, err = s.Out.Write([]byte(text))
+		return err
+	}
+	_, err := s.Out.Write([]byte(gantt.Text(result)))
+	return err
+}
+
+// repositoriesOf are the URLs that the Applications of a rehearsal name, those in
+// the revisions among them: the rehearsal's repository stands for all.
+func repositoriesOf(dir string) ([]string, error) {
+	var urls []string
+	add := func(url string) {
+		if url != "" && !slices.Contains(urls, url) {
+			urls = append(urls, url)
+		}
+	}
+	files, err := filepath.Glob(filepath.Join(dir, "app*.yaml"))
+	if err != nil {
+		return nil, err
+	}
+	for _, file := range files {
+		data, err := os.ReadFile(file) //nolint:gosec // the user says which directory
+		if err != nil {
+			return nil, err
+		}
+		objects, err := manifest.Decode(filepath.Base(file), data)
+		if err != nil {
+			return nil, err
+		}
+		for _, o := range objects {
+			if !isApplication(o) {
+				continue
+			}
+			app, err := decodeApplication(o)
+			if err != nil {
+				return nil, err
+			}
+			for _, source := range app.Spec.EffectiveSources() {
+				if source.Chart == "" && !strings.HasPrefix(source.RepoURL, "oci://") {
+					add(source.RepoURL)
+				}
+			}
+		}
+	}
+	return urls, nil
+}

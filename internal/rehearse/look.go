@@ -1,0 +1,337 @@
+// Copyright The Wavetrain Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package rehearse
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync/atomic"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/wavetrain/wavetrain/api/v1alpha1"
+	"github.com/wavetrain/wavetrain/internal/controller"
+	"github.com/wavetrain/wavetrain/internal/manifest"
+	"github.com/wavetrain/wavetrain/internal/pipeline"
+	"github.com/wavetrain/wavetrain/internal/plan"
+	"github.com/wavetrain/wavetrain/internal/report/findings"
+	"github.com/wavetrain/wavetrain/internal/source"
+	"github.com/wavetrain/wavetrain/internal/verify"
+)
+
+// latest is what the last commands gave.
+type latest struct {
+	plans    []Plan
+	found    []findings.Finding
+	rendered []Rendered
+}
+
+// lookStep is what render, plan and verify are given.
+type lookStep struct {
+	App     words  `yaml:"app"`
+	Rev     string `yaml:"rev"`
+	Cluster string `yaml:"cluster"`
+	Delete  bool   `yaml:"delete"`
+}
+
+// words is a word or a list of them.
+type words []string
+
+// UnmarshalYAML implements yaml.Unmarshaler.
+func (l *words) UnmarshalYAML(unmarshal func(any) error) error {
+	var one string
+	if unmarshal(&one) == nil {
+		*l = words{one}
+		return nil
+	}
+	return unmarshal((*[]string)(l))
+}
+
+// view is an Application as a command sees it: its plan, what it renders, and the
+// cluster.
+type view struct {
+	app     *v1alpha1.Application
+	plan    *plan.Plan
+	holders map[manifest.Key]manifest.Key
+	live    verify.Live
+	close   func()
+}
+
+// look runs render, plan or verify on Applications and keeps what it gives.
+func (w *world) look(ctx context.Context, s Step) error {
+	l := lookStep{App: words{s.text()}}
+	if s.text() == "" {
+		if err := s.decode(&l); err != nil {
+			return err
+		}
+	}
+	rev, branch := w.chronicle.current(), ""
+	if l.Rev != "" {
+		rev, branch = l.Rev, "rehearse-"+l.Rev
+		commit, err := w.commitTo(ctx, branch, commitStep{Rev: l.Rev})
+		if err != nil {
+			return err
+		}
+		w.chronicle.name(commit, l.Rev)
+		if err := w.announce(ctx); err != nil {
+			return err
+		}
+	}
+	apps, err := w.applications(l.App)
+	if err != nil {
+		return err
+	}
+	w.begin(s.Verb)
+	for _, app := range apps {
+		if branch != "" {
+			follow(app, branch)
+		}
+		v, err := w.view(ctx, app, l.Cluster == "none")
+		w.keep(s.Verb, app.Name, rev, v, err)
+		if v != nil {
+			v.close()
+		}
+	}
+	return ctx.Err()
+}
+
+// applications reads the Applications of files.
+func (w *world) applications(files []string) ([]*v1alpha1.Application, error) {
+	var apps []*v1alpha1.Application
+	for _, file := range files {
+		objects, err := w.read(file)
+		if err != nil {
+			return nil, err
+		}
+		for _, o := range objects {
+			if !isApplication(o.Unstructured) {
+				continue
+			}
+			app := &v1alpha1.Application{}
+			if err := runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, app); err != nil {
+				return nil, fmt.Errorf("%s: %w", file, err)
+			}
+			if app.Namespace == "" {
+				app.Namespace = controller.DefaultNamespace
+			}
+			apps = append(apps, app)
+		}
+	}
+	return apps, nil
+}
+
+// follow has an Application follow a branch.
+func follow(app *v1alpha1.Application, branch string) {
+	if app.Spec.Source != nil {
+		app.Spec.Source.TargetRevision = branch
+	}
+	for i := range app.Spec.Sources {
+		app.Spec.Sources[i].TargetRevision = branch
+	}
+}
+
+func (w *world) view(ctx context.Context, app *v1alpha1.Application, offline bool) (*view, error) {
+	if offline {
+		return w.viewOffline(ctx, app)
+	}
+	preview, err := controller.NewPreview(ctx, w.controllerOptions(&atomic.Bool{}), w.client, app)
+	if err != nil {
+		return nil, err
+	}
+	v := &view{app: app, plan: preview.Plan, holders: map[manifest.Key]manifest.Key{}, live: cluster{ctx, preview}, close: preview.Close}
+	for _, c := range preview.Superfluous {
+		if c.Holder != (manifest.Key{}) {
+			v.holders[c.Key] = c.Holder
+		}
+	}
+	return v, nil
+}
+
+// viewOffline renders and plans without asking the cluster anything.
+func (w *world) viewOffline(ctx context.Context, app *v1alpha1.Application) (*view, error) {
+	find := func(ctx context.Context, url, project string) (source.Repository, error) {
+		return controller.FindRepository(ctx, w.client, controller.DefaultNamespace, url, project)
+	}
+	renderer := pipeline.NewRenderer(w.store, find, w.opts.Rendering)
+	req := pipeline.Request{
+		App: app.Name, Name: app.Name, AppNamespace: app.Namespace, Project: app.Spec.ProjectName(),
+		Sources: app.Spec.EffectiveSources(), Namespace: app.Spec.Destination.Namespace,
+	}
+	revisions, err := renderer.Resolve(ctx, req.Project, req.Sources)
+	if err != nil {
+		return nil, err
+	}
+	desired, err := renderer.Render(ctx, req, revisions)
+	if err != nil {
+		return nil, err
+	}
+	objects, err := desired.Objects()
+	if err != nil {
+		return nil, err
+	}
+	return &view{
+		app: app, close: func() {},
+		plan: plan.Build(plan.Input{App: app.Name, Namespace: req.Namespace, Server: app.Spec.Destination.Server, Revisions: revisions, Objects: objects}),
+	}, nil
+}
+
+// cluster answers checks from the destination.
+type cluster struct {
+	ctx     context.Context
+	preview *controller.Preview
+}
+
+// Get implements verify.Live.
+func (c cluster) Get(k manifest.Key) (*unstructured.Unstructured, bool) {
+	live, err := c.preview.Look(c.ctx, k)
+	return live, err == nil
+}
+
+// begin drops what the last command of a kind gave.
+func (w *world) begin(verb string) {
+	switch verb {
+	case "render":
+		w.latest.rendered = nil
+	case "plan":
+		w.latest.plans = nil
+	case "verify":
+		w.latest.found = []findings.Finding{}
+	}
+}
+
+// keep keeps what a command gives for an Application.
+func (w *world) keep(verb, app, rev string, v *view, err error) {
+	switch verb {
+	case "render":
+		r := Rendered{App: app, Rev: rev}
+		if err != nil {
+			r.Error = err.Error()
+		} else {
+			r.Objects = manifests(v.plan)
+		}
+		w.latest.rendered = append(w.latest.rendered, r)
+		w.result.Rendered = append(w.result.Rendered, r)
+	case "plan":
+		p := Plan{App: app, Rev: rev, Groups: []Group{}, Ignored: []Note{}, Skipped: []Note{}, Moved: []Move{}, OnDeletion: []Group{}}
+		if err != nil {
+			p.Error = err.Error()
+		} else {
+			p = describe(v, rev)
+		}
+		w.latest.plans = append(w.latest.plans, p)
+		w.result.Plan = append(w.result.Plan, p)
+	case "verify":
+		var found []findings.Finding
+		if err != nil {
+			found = []findings.Finding{{Code: "render-failed", Severity: "error", App: app, Message: err.Error()}}
+		} else {
+			found = findings.Of(app, verify.Run(verify.Input{Plan: v.plan, Live: v.live, Ignores: ignores(v.app)}))
+		}
+		w.latest.found = append(w.latest.found, found...)
+		w.result.Findings = append(w.result.Findings, found...)
+	}
+}
+
+func ignores(app *v1alpha1.Application) func(manifest.Key, string) bool {
+	return func(k manifest.Key, pointer string) bool {
+		return slices.ContainsFunc(app.Spec.IgnoreDifferences, func(r v1alpha1.ResourceIgnoreDifferences) bool {
+			return r.Kind == k.Kind && (r.Group == k.Group || r.Group == "*") && (r.Name == "" || r.Name == k.Name) && slices.Contains(r.JSONPointers, pointer)
+		})
+	}
+}
+
+// describe gives a plan the form of results.
+func describe(v *view, rev string) Plan {
+	p := Plan{App: v.plan.App, Rev: rev, Groups: groupsOf(v, v.plan.Groups), OnDeletion: groupsOf(v, v.plan.OnDeletion), Ignored: []Note{}, Skipped: []Note{}, Moved: []Move{}}
+	for _, n := range v.plan.Ignored {
+		note := Note{n.Key.Short(), n.Reason}
+		if strings.HasPrefix(n.Reason, "skipped") {
+			p.Skipped = append(p.Skipped, note)
+		} else {
+			p.Ignored = append(p.Ignored, note)
+		}
+	}
+	for _, m := range v.plan.Moved {
+		p.Moved = append(p.Moved, Move{m.Key.Short(), m.From, m.To, m.Because.Short()})
+	}
+	return p
+}
+
+func groupsOf(v *view, all []plan.Group) []Group {
+	groups := []Group{}
+	for _, g := range all {
+		out := Group{Phase: string(g.Phase), Wave: g.Wave, Objects: []string{}}
+		for _, s := range g.Steps {
+			name := s.Key.Short()
+			switch {
+			case s.Untracked:
+			case s.Action == plan.Prune || s.Deferred || s.Confirm:
+				out.Prune = append(out.Prune, name)
+				if holder, held := v.holders[s.Key]; held {
+					if out.HeldBy == nil {
+						out.HeldBy = map[string][]string{}
+					}
+					out.HeldBy[name] = append(out.HeldBy[name], holder.Short())
+				}
+			case s.Action == plan.SkipPrune:
+				out.Keep = append(out.Keep, name)
+			default:
+				if s.Key.Name == "" {
+					name = s.Key.Kind + "/" + s.Object.GetGenerateName() + "*"
+				}
+				out.Objects = append(out.Objects, name)
+			}
+		}
+		if len(out.Objects)+len(out.Prune)+len(out.Keep) > 0 {
+			groups = append(groups, out)
+		}
+	}
+	return groups
+}
+
+// manifests are the rendered objects of a plan, without the values of Secrets.
+func manifests(p *plan.Plan) []map[string]any {
+	var list []map[string]any
+	for _, g := range slices.Concat(p.Groups, p.OnDeletion) {
+		for _, s := range g.Steps {
+			if s.Object == nil || s.Untracked || s.Action == plan.Prune || s.Action == plan.SkipPrune {
+				continue
+			}
+			u := s.Object.DeepCopy()
+			if s.Key.Group == "" && s.Key.Kind == "Secret" {
+				hide(u, "data")
+				hide(u, "stringData")
+			}
+			list = append(list, u.Object)
+		}
+	}
+	return list
+}
+
+func hide(u *unstructured.Unstructured, part string) {
+	values, ok := u.Object[part].(map[string]any)
+	if !ok {
+		return
+	}
+	for key := range values {
+		values[key] = "********"
+	}
+}
+
+// current is the revision that was committed last.
+func (c *chronicle) current() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.rev
+}
+
+// name gives a commit the name of its revision.
+func (c *chronicle) name(commit, rev string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.revisions[commit] = rev
+}

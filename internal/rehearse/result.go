@@ -1,0 +1,138 @@
+// Copyright The Wavetrain Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package rehearse
+
+import (
+	"time"
+
+	"github.com/wavetrain/wavetrain/internal/report/findings"
+)
+
+// Result is everything that a rehearsal has seen.
+type Result struct {
+	Findings   []findings.Finding `json:"findings"`
+	Plan       []Plan             `json:"plan"`
+	Events     []Event            `json:"events"`
+	Operations []Operation        `json:"operations"`
+	Checks     []Check            `json:"checks"`
+	Rendered   []Rendered         `json:"rendered,omitempty"`
+	Final      State              `json:"final"`
+	// Converged is true when nothing ran out of time, every Application is Synced
+	// and Healthy, and every operation succeeded at last.
+	Converged bool `json:"converged"`
+	// Unsettled are the waits that ran out, by their step.
+	Unsettled []string `json:"unsettled,omitempty"`
+	// Hung are the last words of what had not ended.
+	Hung []string `json:"hung,omitempty"`
+}
+
+// Plan is the plan of an Application at a revision.
+type Plan struct {
+	App        string  `json:"app"`
+	Rev        string  `json:"rev"`
+	Groups     []Group `json:"groups"`
+	Ignored    []Note  `json:"ignored"`
+	Skipped    []Note  `json:"skipped"`
+	Moved      []Move  `json:"moved"`
+	OnDeletion []Group `json:"onDeletion"`
+	// Error says why there is no plan.
+	Error string `json:"error,omitempty"`
+}
+
+// Group is a phase and wave; objects are "Kind/name", in the order in which they
+// are applied.
+type Group struct {
+	Phase   string   `json:"phase"`
+	Wave    int      `json:"wave"`
+	Objects []string `json:"objects"`
+	Prune   []string `json:"prune,omitempty"`
+	// HeldBy are the users for whose end a prune waits.
+	HeldBy map[string][]string `json:"heldBy,omitempty"`
+	// Keep are superfluous objects that stay.
+	Keep []string `json:"keep,omitempty"`
+}
+
+// Note is an object and a remark.
+type Note struct {
+	Object string `json:"object"`
+	Reason string `json:"reason"`
+}
+
+// Move is an object that stands elsewhere than it asked for.
+type Move struct {
+	Object  string `json:"object"`
+	From    string `json:"from"`
+	To      string `json:"to"`
+	Because string `json:"because"`
+}
+
+// Event is something that happened.
+type Event struct {
+	Time      time.Time `json:"t"`
+	Rev       string    `json:"rev"`
+	App       string    `json:"app,omitempty"`
+	Namespace string    `json:"namespace,omitempty"`
+	Object    string    `json:"object"`
+	// What is created, patched, status, waiting, ready, completed, failed, deleting,
+	// deleted, operation or step.
+	What   string `json:"what"`
+	Detail string `json:"detail,omitempty"`
+}
+
+// Operation is an attempt at a sync.
+type Operation struct {
+	App        string     `json:"app"`
+	Rev        string     `json:"rev"`
+	Attempt    int        `json:"attempt"`
+	Phase      string     `json:"phase"`
+	Message    string     `json:"message"`
+	StartedAt  time.Time  `json:"startedAt"`
+	FinishedAt *time.Time `json:"finishedAt,omitempty"`
+}
+
+// Check is the state at a point that the steps name.
+type Check struct {
+	Name     string              `json:"name"`
+	Time     time.Time           `json:"t"`
+	Apps     map[string]AppState `json:"apps"`
+	Objects  []ObjectState       `json:"objects"`
+	Plan     []Plan              `json:"plan,omitempty"`
+	Findings []findings.Finding  `json:"findings,omitempty"`
+	Rendered []Rendered          `json:"rendered,omitempty"`
+}
+
+// State is what there is at the end.
+type State struct {
+	Apps    map[string]AppState `json:"apps"`
+	Objects []ObjectState       `json:"objects"`
+}
+
+// AppState is an Application in a few words.
+type AppState struct {
+	Sync      string `json:"sync"`
+	Health    string `json:"health"`
+	Operation string `json:"operation"`
+	Message   string `json:"message"`
+	// Conditions are its conditions, "Type: message".
+	Conditions []string `json:"conditions,omitempty"`
+}
+
+// ObjectState is an object in a few words.
+type ObjectState struct {
+	Namespace       string `json:"namespace,omitempty"`
+	Object          string `json:"object"`
+	Health          string `json:"health"`
+	ResourceVersion string `json:"resourceVersion"`
+	UID             string `json:"uid"`
+	Generation      int64  `json:"generation,omitempty"`
+}
+
+// Rendered is what an Application renders at a revision.
+type Rendered struct {
+	App string `json:"app"`
+	Rev string `json:"rev"`
+	// Objects are the manifests; values of Secrets are hidden.
+	Objects []map[string]any `json:"objects"`
+	Error   string           `json:"error,omitempty"`
+}
