@@ -98,6 +98,35 @@ func present(ctx context.Context, w *world, args []string) error {
 	return nil
 }
 
+// agree OBJECT PATH OBJECT PATH...: the fields are there and have one value.
+func agree(ctx context.Context, w *world, args []string) error {
+	if len(args) < 4 || len(args)%2 != 0 {
+		return hopeless("agree OBJECT PATH OBJECT PATH...")
+	}
+	var first string
+	for i := 0; i < len(args); i += 2 {
+		r, err := w.ref(args[i])
+		if err != nil {
+			return hopeless("%v", err)
+		}
+		obj, err := w.get(ctx, r)
+		if err != nil {
+			return err
+		}
+		value, err := field(obj, args[i+1])
+		switch {
+		case err != nil:
+			return hopeless("%s: %v", args[i+1], err)
+		case value == "":
+			return fmt.Errorf("%s has no %s", r, args[i+1])
+		case i > 0 && value != first:
+			return fmt.Errorf("%s of %s is not %s of %s", args[i+1], r, args[1], args[0])
+		}
+		first = value
+	}
+	return nil
+}
+
 // absent OBJECT...: none of them is there.
 func absent(ctx context.Context, w *world, args []string) error {
 	for _, arg := range args {

@@ -45,7 +45,7 @@ func commands() map[string]func(*testscript.TestScript, bool, []string) {
 		}
 	}
 	for name, ask := range map[string]assertion{
-		"app": appIs, "saw": appWas, "results": resultsAre, "row": rowIs, "present": present, "absent": absent,
+		"app": appIs, "saw": appWas, "results": resultsAre, "row": rowIs, "present": present, "agree": agree, "absent": absent,
 		"order": inOrder, "soon": soon, "never": never, "runs": runs, "operations": operations, "same": same, "unchanged": unchanged,
 		"recreated": recreated, "manager": managed,
 	} {

@@ -240,7 +240,7 @@ func (s *session) desired(ctx context.Context) (*pipeline.Desired, error) {
 	_, asked := s.app.Annotations[v1alpha1.AnnotationRefresh]
 	request := sha256.Sum256(data)
 	fresh := s.st.desired != nil && s.st.request == request && s.now.Before(s.st.nextPoll)
-	if refresh := s.st.refresh.Swap(false); fresh && !refresh && !asked {
+	if refresh := s.st.refresh.Swap(false); fresh && !refresh && !asked && s.st.desired.StillAnswered(ctx, req.Lookup) {
 		s.by(s.st.nextPoll)
 		return s.st.desired, nil
 	}
@@ -289,8 +289,13 @@ func (s *session) renderRequest(ctx context.Context) (pipeline.Request, error) {
 	if err != nil {
 		return pipeline.Request{}, fmt.Errorf("ask cluster %s for its version: %w", s.dest.Server, err)
 	}
-	return pipeline.Request{
+	req := pipeline.Request{
 		App: s.instance, Name: s.app.Name, AppNamespace: s.app.Namespace, Project: s.app.Spec.ProjectName(),
 		Sources: sources, Namespace: s.app.Spec.Destination.Namespace, KubeVersion: version, APIVersions: apis,
-	}, nil
+		NoLookup: s.ownOptions().Has(optionNoLookup),
+	}
+	if !req.NoLookup {
+		req.Lookup = s.lookup
+	}
+	return req, nil
 }

@@ -34,6 +34,9 @@ const (
 const (
 	// AnnotationOperation is put on every hook: "<operation id>/<attempt>".
 	AnnotationOperation = "wavetrain.dev/operation"
+	// AnnotationRendering marks objects whose unstable values come from one
+	// rendering.
+	AnnotationRendering = "wavetrain.dev/rendering"
 	// AnnotationPurpose is free text for the waves page.
 	AnnotationPurpose = "wavetrain.dev/purpose"
 	// AnnotationWavetrainOptions has the grammar of Argo CD's sync-options and

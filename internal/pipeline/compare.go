@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 
 	"golang.org/x/sync/errgroup"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -17,6 +18,7 @@ import (
 
 	"github.com/wavetrain/wavetrain/api/v1alpha1"
 	"github.com/wavetrain/wavetrain/internal/cluster"
+	"github.com/wavetrain/wavetrain/internal/diag"
 	"github.com/wavetrain/wavetrain/internal/diff"
 	"github.com/wavetrain/wavetrain/internal/health"
 	"github.com/wavetrain/wavetrain/internal/inventory"
@@ -74,7 +76,12 @@ type Subject struct {
 	// Inventory lists objects that earlier releases wrote.
 	Inventory []inventory.Entry
 
+	// Renew takes unstable fields as they are rendered, whatever exists.
+	Renew bool
+
 	compare diff.Options
+	// settled identifies what became of the unstable fields.
+	settled string
 }
 
 // Verdict is the comparison of one rendered object with the live one.
@@ -111,13 +118,24 @@ type Comparison struct {
 // object, the verdict on a state it has seen.
 type Comparer struct {
 	memory *memory
+
+	mu sync.Mutex
+	// held are the live objects whose unstable fields are kept, by application.
+	held map[string]map[manifest.Key]held
 }
 
 // NewComparer makes a Comparer.
-func NewComparer() *Comparer { return &Comparer{memory: newMemory()} }
+func NewComparer() *Comparer {
+	return &Comparer{memory: newMemory(), held: map[string]map[manifest.Key]held{}}
+}
 
 // Forget drops what is remembered of an application.
-func (c *Comparer) Forget(app string) { c.memory.forget(app) }
+func (c *Comparer) Forget(app string) {
+	c.memory.forget(app)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.held, app)
+}
 
 // compareOptions compiles the rules that a comparison of these objects heeds. An
 // expression that cannot be read is an error; one of the installation concerns only
@@ -157,6 +175,9 @@ func (c *Comparer) Compare(ctx context.Context, dest Destination, s Subject) (*C
 	if err := watchKinds(ctx, dest, s, objects); err != nil {
 		return nil, err
 	}
+	if objects, s.settled, err = c.settle(ctx, dest, s, objects); err != nil {
+		return nil, err
+	}
 	in := plan.Input{
 		App: s.App, Namespace: s.Namespace, Server: s.Server, Revisions: s.Desired.Revisions,
 		Objects: objects, Scope: dest.Scope, Excluded: s.Excluded, Guards: dest.Guards, Options: s.Options,
@@ -185,6 +206,8 @@ func (c *Comparer) Compare(ctx context.Context, dest Destination, s Subject) (*C
 		})
 	}
 	result.Plan = plan.Build(in)
+	result.Plan.Findings = append(result.Plan.Findings, s.Desired.Warnings...)
+	diag.Sort(result.Plan.Findings)
 	return result, nil
 }
 

@@ -4,12 +4,16 @@
 package pipeline
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"slices"
 
 	"github.com/wavetrain/wavetrain/internal/diag"
 	"github.com/wavetrain/wavetrain/internal/manifest"
+	"github.com/wavetrain/wavetrain/internal/render"
+	"github.com/wavetrain/wavetrain/internal/render/helm"
+	"github.com/wavetrain/wavetrain/internal/render/trace"
 )
 
 // Desired is the rendered set of an Application at certain revisions.
@@ -81,4 +85,15 @@ func combined(parts []placed) string {
 		sum.Write([]byte(digest))
 	}
 	return "sha256:" + hex.EncodeToString(sum.Sum(nil))
+}
+
+// StillAnswered tells whether what charts asked of the cluster would be answered
+// the same now.
+func (d *Desired) StillAnswered(ctx context.Context, lookup func(context.Context, helm.Lookup) (map[string]any, error)) bool {
+	for _, p := range d.parts {
+		if !render.Holds(ctx, trace.Trace{Answers: p.lookups}, render.Source{}, render.Target{Lookup: lookup}) {
+			return false
+		}
+	}
+	return true
 }

@@ -8,8 +8,6 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"github.com/wavetrain/wavetrain/internal/diag"
-	"github.com/wavetrain/wavetrain/internal/manifest"
 	"github.com/wavetrain/wavetrain/internal/render"
 	"github.com/wavetrain/wavetrain/internal/render/cache"
 	"github.com/wavetrain/wavetrain/internal/render/packed"
@@ -21,11 +19,13 @@ import (
 type part struct {
 	key string
 	// trace is packed: a usual chart reads a dozen files.
-	trace    []byte
-	set      *packed.Set
-	digest   string
-	tool     string
-	warnings []diag.Diagnostic
+	trace   []byte
+	set     *packed.Set
+	digest  string
+	tool    string
+	remarks render.Remarks
+	// lookups are what was asked of the cluster, with the answers.
+	lookups []trace.Answer
 }
 
 // maxParts is how many renderings per Application stay in memory: those of its
@@ -91,10 +91,10 @@ func (r *Renderer) entry(ctx context.Context, codec *packed.Codec, src render.So
 		if result.Packed, err = codec.Marshal(packed.Items(result.Objects)); err != nil {
 			return cache.Entry{}, fmt.Errorf("pack the objects of %s: %w", src.Path, err)
 		}
-		result.Count, result.Digest = len(result.Objects), manifest.Digest(result.Objects)
+		result.Count = len(result.Objects)
 	}
 	entry := cache.Entry{Trace: result.Trace, Set: result.Packed, Count: result.Count, Digest: result.Digest, Tool: result.Tool}
-	entry.Warnings, err = json.Marshal(result.Warnings)
+	entry.Remarks, err = json.Marshal(result.Remarks)
 	return entry, err
 }
 
@@ -104,7 +104,12 @@ func partOf(codec *packed.Codec, key string, e cache.Entry) (*part, error) {
 	if p.trace, err = codec.Marshal(e.Trace); err != nil {
 		return nil, err
 	}
-	return p, json.Unmarshal(e.Warnings, &p.warnings)
+	for _, answer := range e.Trace.Answers {
+		if answer.Kind == trace.Lookup {
+			p.lookups = append(p.lookups, answer)
+		}
+	}
+	return p, json.Unmarshal(e.Remarks, &p.remarks)
 }
 
 // keep remembers the parts of an Application, the latest first.

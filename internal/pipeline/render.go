@@ -13,6 +13,7 @@ import (
 	"github.com/wavetrain/wavetrain/api/v1alpha1"
 	"github.com/wavetrain/wavetrain/internal/render"
 	"github.com/wavetrain/wavetrain/internal/render/cache"
+	"github.com/wavetrain/wavetrain/internal/render/helm"
 	"github.com/wavetrain/wavetrain/internal/render/packed"
 	"github.com/wavetrain/wavetrain/internal/source"
 )
@@ -31,6 +32,10 @@ type Request struct {
 	// KubeVersion and APIVersions of the destination.
 	KubeVersion string
 	APIVersions []string
+	// NoLookup says that charts are not to ask the cluster, Lookup answers what they
+	// ask; nil answers that there is nothing.
+	NoLookup bool
+	Lookup   func(context.Context, helm.Lookup) (map[string]any, error) `json:"-"`
 }
 
 // Rendering is how sources are rendered and where renderings are kept.
@@ -178,7 +183,7 @@ func (r *Renderer) renderAll(ctx context.Context, req Request, revisions []strin
 		p, reused, err := r.part(ctx, req.App, anew, from, render.Target{
 			AppName: req.Name, Namespace: req.Namespace,
 			KubeVersion: req.KubeVersion, APIVersions: req.APIVersions,
-			Env: buildVariables(req, src, revisions[i]),
+			Env: buildVariables(req, src, revisions[i]), Lookup: req.Lookup,
 		})
 		if err != nil {
 			return nil, err
@@ -186,7 +191,7 @@ func (r *Renderer) renderAll(ctx context.Context, req Request, revisions []strin
 		desired.Reused = desired.Reused && reused
 		desired.Tools[i] = p.tool
 		desired.parts = append(desired.parts, placed{part: p, source: i})
-		desired.Warnings = append(desired.Warnings, p.warnings...)
+		desired.Warnings = append(desired.Warnings, p.remarks.Warnings...)
 	}
 	desired.Digest = combined(desired.parts)
 	r.keep(req.App, desired.parts)

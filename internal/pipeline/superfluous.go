@@ -36,6 +36,9 @@ func superfluous(dest Destination, s Subject, draft *plan.Plan) []inventory.Cand
 		// Once rendered, now made by the option: handed over, not left behind.
 		in.Rendered = append(in.Rendered, manifest.Key{Kind: "Namespace", Name: s.Namespace})
 	}
+	for _, key := range s.Desired.spared() {
+		in.Rendered = append(in.Rendered, liveKey(key, dest, s.Namespace))
+	}
 	for _, entry := range s.Inventory {
 		if live, ok := dest.Get(entry.Key); ok {
 			in.Live = append(in.Live, live)

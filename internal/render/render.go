@@ -20,6 +20,7 @@ import (
 	"github.com/wavetrain/wavetrain/internal/render/kustomize"
 	"github.com/wavetrain/wavetrain/internal/render/trace"
 	"github.com/wavetrain/wavetrain/internal/render/tree"
+	"github.com/wavetrain/wavetrain/internal/render/unstable"
 )
 
 // Tools that render, as Application.status.sourceType names them.
@@ -69,19 +70,34 @@ type Target struct {
 // Result is a rendered source.
 type Result struct {
 	// Objects in the order of files and documents; or else, where they were
-	// rendered elsewhere, Packed holds them, Count and Digest tell about them.
+	// rendered elsewhere, Packed holds them, and Count is how many there are.
 	Objects []manifest.Object
 	Packed  []byte
 	Count   int
-	Digest  string
+	// Digest of the objects as far as they follow from the input.
+	Digest string
 	// Tool is Helm, Kustomize or Directory.
-	Tool     string
-	Warnings []diag.Diagnostic
+	Tool string
 	// Trace is what the result depends on.
 	Trace trace.Trace
 	// ChangedSchema is true after a kustomization that brought an API schema,
 	// which stays in the process.
 	ChangedSchema bool
+	Remarks
+
+	witness *helm.Witness
+}
+
+// Remarks are what there is to say about a rendering.
+type Remarks struct {
+	Warnings []diag.Diagnostic `json:"warnings,omitempty"`
+	// Raw is the digest of all that was rendered.
+	Raw string `json:"raw,omitempty"`
+	// Unstable are the fields that come out differently each time, or with what
+	// the cluster answers. The result's digest leaves them out.
+	Unstable unstable.Fields `json:"unstable,omitzero"`
+	// Looked are the objects that templates asked the cluster for.
+	Looked []helm.Lookup `json:"looked,omitempty"`
 }
 
 // Func renders a source: Render does, in this process, and others elsewhere.
@@ -123,6 +139,10 @@ func Render(ctx context.Context, src Source, target Target) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
+	if err := result.findUnstable(ctx, src, target); err != nil {
+		return Result{}, err
+	}
+	result.Digest, result.Raw = result.Unstable.Digest(result.Objects), manifest.Digest(result.Objects)
 	result.Trace = recorder.Trace()
 	return result, nil
 }
@@ -138,11 +158,11 @@ func renderTraced(ctx context.Context, src Source, target Target, recorder *trac
 		return Result{}, err
 	}
 	expand := func(text string) string { return target.expand(text, recorder) }
-	result := Result{Tool: tool}
+	result := Result{Tool: tool, witness: helm.NewWitness()}
 	switch tool {
 	case Helm:
 		in := target.helmInput(src)
-		in.Refs, in.Expand, in.Trace = refs, expand, recorder
+		in.Refs, in.Expand, in.Trace, in.Witness = refs, expand, recorder, result.witness
 		result.Objects, result.Warnings, err = helm.Render(ctx, in)
 	case Kustomize:
 		result.Objects, result.ChangedSchema, err = kustomize.Render(ctx, kustomize.Input{

@@ -36,11 +36,12 @@ import (
 type Entry struct {
 	Trace trace.Trace
 	// Set holds the objects as package packed writes them.
-	Set      []byte
-	Count    int
-	Digest   string
-	Tool     string
-	Warnings []byte
+	Set    []byte
+	Count  int
+	Digest string
+	Tool   string
+	// Remarks is what else is known of it, in the form of whoever stores it.
+	Remarks []byte
 }
 
 // Options of a Cache.
@@ -204,17 +205,17 @@ func entries(dir string) []fs.FileInfo {
 
 // head is what is read of an entry to see whether it is the one.
 type head struct {
-	_        struct{} `cbor:",toarray"`
-	Trace    trace.Trace
-	Count    int
-	Digest   string
-	Tool     string
-	Warnings []byte
+	_       struct{} `cbor:",toarray"`
+	Trace   trace.Trace
+	Count   int
+	Digest  string
+	Tool    string
+	Remarks []byte
 }
 
 // Store keeps a rendering.
 func (c *Cache) Store(key string, e Entry) error {
-	plain, err := c.codec.Marshal(head{Trace: e.Trace, Count: e.Count, Digest: e.Digest, Tool: e.Tool, Warnings: e.Warnings})
+	plain, err := c.codec.Marshal(head{Trace: e.Trace, Count: e.Count, Digest: e.Digest, Tool: e.Tool, Remarks: e.Remarks})
 	if err != nil {
 		return err
 	}

@@ -33,7 +33,7 @@ func open(t *testing.T, dir string, size int64) *cache.Cache {
 func entry(id, set string) cache.Entry {
 	return cache.Entry{
 		Trace: trace.Trace{Reads: []trace.Read{{Path: "chart/values.yaml", ID: id}}},
-		Set:   []byte(set), Count: 3, Digest: "sha256:" + id, Tool: "Helm", Warnings: []byte("[]"),
+		Set:   []byte(set), Count: 3, Digest: "sha256:" + id, Tool: "Helm", Remarks: []byte("[]"),
 	}
 }
 

@@ -72,5 +72,5 @@ func (c *Cache) read(file string, holds func(trace.Trace) bool) (*Entry, error) 
 	if err != nil {
 		return nil, err
 	}
-	return &Entry{Trace: h.Trace, Set: set, Count: h.Count, Digest: h.Digest, Tool: h.Tool, Warnings: h.Warnings}, nil
+	return &Entry{Trace: h.Trace, Set: set, Count: h.Count, Digest: h.Digest, Tool: h.Tool, Remarks: h.Remarks}, nil
 }

@@ -66,10 +66,23 @@ func lookupFunction(ctx context.Context, in Input) func(apiVersion, kind, namesp
 			}
 			answer = LookupAnswer(object)
 		}
+		in.Witness.looked(q, answer != nil)
 		in.Trace.Answered(answer, trace.Lookup, apiVersion, kind, namespace, name)
 		if answer == nil {
 			answer = map[string]any{}
 		}
 		return answer, nil
 	}
+}
+
+func (w *Witness) looked(q Lookup, answered bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.Answered = w.Answered || answered
+	for _, known := range w.Lookups {
+		if known == q {
+			return
+		}
+	}
+	w.Lookups = append(w.Lookups, q)
 }

@@ -10,7 +10,6 @@ import (
 	"maps"
 	"path"
 	"slices"
-	"text/template"
 
 	"helm.sh/helm/v4/pkg/chart/common"
 	commonutil "helm.sh/helm/v4/pkg/chart/common/util"
@@ -52,6 +51,8 @@ type Input struct {
 	Fetch func(ctx context.Context, url string) ([]byte, error)
 	// Trace records what is asked besides files.
 	Trace *trace.Recorder
+	// Witness notes what makes the result another one each time.
+	Witness *Witness
 }
 
 // Render renders the chart. Warnings tell what Helm would pass over in silence.
@@ -102,11 +103,14 @@ func (c *loaded) render(ctx context.Context, in Input) ([]manifest.Object, []dia
 		return nil, nil, oneLine(err)
 	}
 	top["Capabilities"] = c.observed(capabilities, values, in.Trace)
-	e := engine.Engine{CustomTemplateFuncs: template.FuncMap{"lookup": lookupFunction(ctx, in)}}
+	functions := in.Witness.functions()
+	functions["lookup"] = lookupFunction(ctx, in)
+	e := engine.Engine{CustomTemplateFuncs: functions}
 	rendered, err := e.RenderWithContext(ctx, c.chart, top)
 	if err != nil {
 		return nil, nil, c.templateFault(err)
 	}
+	in.Witness.locate(c)
 	objects, more, err := c.collect(rendered, in.Options)
 	return objects, append(warnings, more...), err
 }

@@ -104,7 +104,7 @@ func (p *Pool) result(src render.Source, target render.Target, done *outcome) (r
 		return render.Result{}, f.err()
 	}
 	result := render.Result{Packed: done.Set, Count: done.Count, Digest: done.Digest, Tool: done.Tool, Trace: done.Trace}
-	if err := json.Unmarshal(done.Warnings, &result.Warnings); err != nil {
+	if err := json.Unmarshal(done.Remarks, &result.Remarks); err != nil {
 		return render.Result{}, fmt.Errorf("read what the render worker remarks: %w", err)
 	}
 	return result, nil

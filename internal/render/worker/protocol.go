@@ -82,12 +82,13 @@ type entry struct {
 // outcome is what became of a job.
 type outcome struct {
 	// Set holds the objects as package packed writes them.
-	Set      []byte
-	Count    int
-	Digest   string
-	Tool     string
-	Warnings []byte
-	Trace    trace.Trace
+	Set    []byte
+	Count  int
+	Digest string
+	Tool   string
+	// Remarks are JSON.
+	Remarks []byte
+	Trace   trace.Trace
 	// Worn says that the worker must not be used again.
 	Worn  bool
 	Fault *fault

@@ -13,7 +13,6 @@ import (
 	"reflect"
 	_ "time/tzdata" // templates ask for time zones, and a worker cannot read them from disk
 
-	"github.com/wavetrain/wavetrain/internal/manifest"
 	"github.com/wavetrain/wavetrain/internal/render"
 	"github.com/wavetrain/wavetrain/internal/render/helm"
 	"github.com/wavetrain/wavetrain/internal/render/packed"
@@ -143,12 +142,12 @@ func (w *worker) pack(j *job, result render.Result) (*outcome, error) {
 	if int64(len(set)) > j.MaxOutput {
 		return nil, &LimitError{Limit: limitOutput, Max: bytesText(j.MaxOutput)}
 	}
-	warnings, err := json.Marshal(result.Warnings)
+	remarks, err := json.Marshal(result.Remarks)
 	if err != nil {
 		return nil, err
 	}
 	return &outcome{
-		Set: set, Count: len(result.Objects), Digest: manifest.Digest(result.Objects),
-		Tool: result.Tool, Warnings: warnings, Trace: result.Trace, Worn: result.ChangedSchema,
+		Set: set, Count: len(result.Objects), Digest: result.Digest,
+		Tool: result.Tool, Remarks: remarks, Trace: result.Trace, Worn: result.ChangedSchema,
 	}, nil
 }

@@ -1,0 +1,108 @@
+// Copyright The Wavetrain Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package render
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/wavetrain/wavetrain/internal/diag"
+	"github.com/wavetrain/wavetrain/internal/manifest"
+	"github.com/wavetrain/wavetrain/internal/render/helm"
+	"github.com/wavetrain/wavetrain/internal/render/trace"
+	"github.com/wavetrain/wavetrain/internal/render/unstable"
+)
+
+// Codes of findings about a rendering as a whole.
+const (
+	// CodeNondeterministic is about a field that two renderings of one input give
+	// two values.
+	CodeNondeterministic = "nondeterministic-render"
+	// CodeLookup is about templates that asked a cluster when there was none.
+	CodeLookup = "lookup-not-answered"
+)
+
+// repetitions is how often a source is rendered again whose result may come out
+// differently: two short random numbers may be the same by chance.
+const repetitions = 2
+
+// findUnstable renders again what may come out differently and notes what does.
+// A source whose templates call nothing of the kind is rendered once.
+func (r *Result) findUnstable(ctx context.Context, src Source, target Target) error {
+	r.Looked = r.witness.Lookups
+	if r.witness.Moved() {
+		for range repetitions {
+			again, err := renderTraced(ctx, src, target, trace.NewRecorder())
+			if err != nil {
+				return err
+			}
+			r.Unstable.Compare(r.chance(), again.chance(), false)
+		}
+	}
+	if r.witness.Answered {
+		target.Lookup = nil
+		alone, err := renderTraced(ctx, src, target, trace.NewRecorder())
+		if err != nil {
+			// Charts may insist on an answer. Then nothing is known of what they do
+			// without one.
+			return nil //nolint:nilerr // as above
+		}
+		r.Unstable.Compare(r.chance(), alone.chance(), true)
+	}
+	r.report(target)
+	return nil
+}
+
+// chance is the rendering with the values of chance that went into it.
+func (r *Result) chance() unstable.Rendering {
+	return unstable.Rendering{Objects: r.Objects, Chance: r.witness.Values()}
+}
+
+// report makes findings of what was noticed.
+func (r *Result) report(target Target) {
+	for _, field := range r.Unstable.Fields {
+		if field.Looked {
+			continue
+		}
+		obj := r.Objects[field.Object]
+		value, _ := unstable.Get(obj.Object, field.Path)
+		r.Warnings = append(r.Warnings, diag.Diagnostic{
+			Code: CodeNondeterministic, Severity: diag.Warning, Subject: obj.Key(), Field: unstable.Name(field.Path), At: obj.Provenance,
+			Message: fmt.Sprintf("%s comes out differently each time it is rendered: %s%s", describeField(obj, field), r.witness.Explain(value), guarded(obj, r.Looked)),
+			Hint:    "the live value is kept as long as all objects with such fields exist; to decide it yourself, set the value, or have an operator make the Secret",
+		})
+	}
+	if len(r.Looked) > 0 && target.Lookup == nil {
+		asked := make([]string, len(r.Looked))
+		for i, q := range r.Looked {
+			asked[i] = q.String()
+		}
+		slices.Sort(asked)
+		r.Warnings = append(r.Warnings, diag.Diagnostic{
+			Code: CodeLookup, Severity: diag.Info,
+			Message: "templates look up " + strings.Join(asked, ", ") + "; no cluster was asked, so they were told that there is nothing",
+		})
+	}
+}
+
+func describeField(obj manifest.Object, field unstable.Field) string {
+	name := obj.GetKind() + "/" + obj.GetName()
+	if len(field.Path) == 0 {
+		return name
+	}
+	return name + " " + unstable.Name(field.Path)
+}
+
+// guarded says that the template asks the cluster for the object itself, so that
+// the value stays once the object exists.
+func guarded(obj manifest.Object, looked []helm.Lookup) string {
+	for _, q := range looked {
+		if q.Kind == obj.GetKind() && q.Name == obj.GetName() {
+			return ", guarded by lookup"
+		}
+	}
+	return ""
+}
