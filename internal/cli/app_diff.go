@@ -10,38 +10,43 @@ import (
 	"slices"
 
 	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/wavetrain/wavetrain/api/v1alpha1"
 	"github.com/wavetrain/wavetrain/internal/controller"
 	"github.com/wavetrain/wavetrain/internal/diff"
-	"github.com/wavetrain/wavetrain/internal/manifest"
+	"github.com/wavetrain/wavetrain/internal/pipeline"
 	"github.com/wavetrain/wavetrain/internal/plan"
 	"github.com/wavetrain/wavetrain/internal/source"
 )
 
-// exitDiffFailed is the exit code of a diff that could not be made: 1 says that
-// there are differences.
-const exitDiffFailed = 2
-
 func newAppDiffCmd(s Streams) *cobra.Command {
 	k := newKube(s)
-	var out output
-	var revision string
-	exitCode := true
+	var out diffOutput
+	var from diffSources
 	cmd := &cobra.Command{
 		Use:   "diff NAME",
 		Short: "Show what a sync would change",
 		Long: `Show what a sync would change: the Application's sources are fetched and rendered on this
-machine, and compared with the cluster as the controller compares them, by a dry run of the
-API server. Nothing is changed. Values of Secrets are hidden.
+machine, and compared with the cluster as the controller compares them. Nothing is changed.
+Values of Secrets are hidden.
 
 Objects that are missing on the cluster and objects that are no longer in the sources are
 differences as well.
 
-Exit codes: 0 no difference, 1 differences, 2 wrong usage or no comparison possible.`,
+--local reads a source from a directory of this machine, the one that its path names in the
+repository. Of an Application with several sources, give --local once per source, or
+--local-source N=DIR for some of them; the others are fetched.
+
+-o fields prints a line per field with the manager that owns it. If KUBECTL_EXTERNAL_DIFF is
+set and no format is asked for, that program shows the differences.
+
+Exit codes: 0 no difference, 1 differences, 2 wrong usage or no comparison possible.
+--exit-code=false exits with 0 on differences, --diff-exit-code N with N.`,
 		Example: `  wavetrain app diff frontend
   wavetrain app diff frontend --revision v1.4.0
+  wavetrain app diff frontend --local charts/frontend
+  wavetrain app diff shop --local-source 2=../settings
   wavetrain app diff frontend -o json --exit-code=false`,
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: completeApps(k),
@@ -53,53 +58,21 @@ Exit codes: 0 no difference, 1 differences, 2 wrong usage or no comparison possi
 			if err != nil {
 				return withCode(exitDiffFailed, err)
 			}
-			differences, err := diffApp(cmd.Context(), s, k, c, args[0], revision)
+			differences, err := diffApp(cmd.Context(), s, k, c, args[0], from)
 			if err != nil {
 				return withCode(exitDiffFailed, err)
 			}
-			done, err := out.structured(s.Out, differences)
-			if !done {
-				err = printDifferences(s, differences)
-			}
-			if err != nil {
-				return withCode(exitDiffFailed, err)
-			}
-			if exitCode && len(differences) > 0 {
-				return withCode(exitFailed, nil)
-			}
-			return nil
+			return out.show(cmd.Context(), s, differences)
 		},
 	}
 	k.addAppFlags(cmd.Flags())
-	out.addFlag(cmd, "json", "yaml")
-	cmd.Flags().StringVar(&revision, "revision", "", "compare with this revision instead of the target revision")
-	cmd.Flags().BoolVar(&exitCode, "exit-code", true, "exit with 1 when there are differences")
+	out.addFlags(cmd)
+	from.addFlags(cmd)
 	return cmd
 }
 
-// What a sync would do with an object.
-const (
-	willCreate = "create"
-	willUpdate = "update"
-	willDelete = "delete"
-	// willFail is an object that the API server would refuse.
-	willFail = "fail"
-)
-
-// difference is one object that is not as it should be.
-type difference struct {
-	Key     manifest.Key  `json:"key"`
-	Action  string        `json:"action"`
-	Changes []diff.Change `json:"changes"`
-	// Reason says why the API server would refuse the object, or why it would not
-	// be deleted.
-	Reason string `json:"reason,omitempty"`
-
-	text string
-}
-
 // diffApp compares one Application.
-func diffApp(ctx context.Context, s Streams, k *kube, c client.Client, name, revision string) ([]difference, error) {
+func diffApp(ctx context.Context, s Streams, k *kube, c client.Client, name string, from diffSources) ([]difference, error) {
 	key, err := k.app(name)
 	if err != nil {
 		return nil, err
@@ -108,8 +81,12 @@ func diffApp(ctx context.Context, s Streams, k *kube, c client.Client, name, rev
 	if err != nil {
 		return nil, err
 	}
-	if revision != "" {
-		setRevision(app, revision)
+	if err := from.setRevisions(app); err != nil {
+		return nil, err
+	}
+	local, err := from.open(app)
+	if err != nil {
+		return nil, err
 	}
 	cfg, err := k.restConfig()
 	if err != nil {
@@ -124,38 +101,30 @@ func diffApp(ctx context.Context, s Streams, k *kube, c client.Client, name, rev
 	if err != nil {
 		return nil, err
 	}
-	defer store.Close()
-	preview, err := controller.NewPreview(ctx, controller.Options{Config: cfg, Namespace: k.namespace, Sources: store}, c, app)
+	preview, err := controller.NewPreview(ctx, controller.Options{
+		Config: cfg, Namespace: k.namespace, Sources: store, Rendering: pipeline.Rendering{Local: local},
+	}, c, app)
 	if err != nil {
 		return nil, fmt.Errorf("compare application %q: %w", name, err)
 	}
 	defer preview.Close()
-	return differencesOf(ctx, preview)
-}
-
-// setRevision puts a revision in the place of the target revision of the first
-// source.
-func setRevision(app *v1alpha1.Application, revision string) {
-	switch {
-	case len(app.Spec.Sources) > 0:
-		app.Spec.Sources[0].TargetRevision = revision
-	case app.Spec.Source != nil:
-		app.Spec.Source.TargetRevision = revision
-	}
+	return differencesOf(preview.Comparison, func(desired *unstructured.Unstructured) (live, predicted *unstructured.Unstructured, err error) {
+		return preview.Sides(ctx, desired)
+	})
 }
 
 // differencesOf lists the objects that are not in sync, in the order in which a
-// sync would get to them, and then those that it would delete.
-func differencesOf(ctx context.Context, p *controller.Preview) ([]difference, error) {
-	list := []difference{}
-	for _, step := range ordinarySteps(p.Plan) {
-		verdict, ok := p.Verdicts[step.Key]
+// sync would get to them, and then those that it would delete. Sides returns an
+// object as it is and as applying it would leave it.
+func differencesOf(c *pipeline.Comparison, sides func(*unstructured.Unstructured) (live, predicted *unstructured.Unstructured, err error)) ([]difference, error) {
+	var list []difference
+	for _, step := range ordinarySteps(c.Plan) {
+		verdict, ok := c.Verdicts[step.Key]
 		if !ok || verdict.InSync() {
 			continue
 		}
 		desired := step.Object.Unstructured
-		d := difference{Key: step.Key, Action: willUpdate, Changes: verdict.Changes, Reason: verdict.Rejected}
-		predicted := desired
+		d := difference{Key: step.Key, Action: willUpdate, Changes: verdict.Changes, Reason: verdict.Rejected, live: verdict.Live, predicted: desired}
 		switch {
 		case verdict.Rejected != "":
 			d.Action = willFail
@@ -163,23 +132,17 @@ func differencesOf(ctx context.Context, p *controller.Preview) ([]difference, er
 			d.Action, d.Changes = willCreate, diff.Compare(desired, nil, nil, diff.Options{})
 		default:
 			var err error
-			if predicted, err = p.Predict(ctx, desired); err != nil {
+			if d.live, d.predicted, err = sides(desired); err != nil {
 				return nil, fmt.Errorf("ask what applying %s would do: %w", step.Key.Short(), err)
 			}
 		}
-		var err error
-		if d.text, err = diff.Unified(verdict.Live, predicted); err != nil {
-			return nil, err
-		}
 		list = append(list, d)
 	}
-	for _, candidate := range p.Superfluous {
-		d := difference{Key: candidate.Key, Action: willDelete, Reason: candidate.Keep, Changes: diff.Compare(nil, candidate.Object, nil, diff.Options{})}
-		var err error
-		if d.text, err = diff.Unified(candidate.Object, nil); err != nil {
-			return nil, err
-		}
-		list = append(list, d)
+	for _, candidate := range c.Superfluous {
+		list = append(list, difference{
+			Key: candidate.Key, Action: willDelete, Reason: candidate.Keep,
+			Changes: diff.Compare(nil, candidate.Object, nil, diff.Options{}), live: candidate.Object,
+		})
 	}
 	return list, nil
 }
@@ -194,30 +157,4 @@ func ordinarySteps(p *plan.Plan) []plan.Step {
 	return slices.DeleteFunc(append(steps, p.InSync...), func(step plan.Step) bool {
 		return !slices.Contains([]plan.Action{plan.Create, plan.Update, plan.None}, step.Action)
 	})
-}
-
-// printDifferences prints a unified diff per object.
-func printDifferences(s Streams, list []difference) error {
-	for _, d := range list {
-		fmt.Fprintf(s.Out, "===== %s: %s ======\n", title(d.Key), d.Action)
-		if d.Reason != "" {
-			fmt.Fprintf(s.Err, "%s: %s\n", d.Key.Short(), d.Reason)
-		}
-		if _, err := fmt.Fprintln(s.Out, d.text); err != nil {
-			return err
-		}
-	}
-	if len(list) == 0 {
-		fmt.Fprintln(s.Err, "no differences")
-	}
-	return nil
-}
-
-// title names an object as Argo CD's diff does: "apps/Deployment ns/name".
-func title(key manifest.Key) string {
-	name := key.Name
-	if key.Namespace != "" {
-		name = key.Namespace + "/" + name
-	}
-	return key.Group + "/" + key.Kind + " " + name
 }

@@ -33,9 +33,14 @@ type kube struct {
 
 func newKube(s Streams) *kube { return &kube{env: s.Env} }
 
-func (k *kube) addFlags(flags *pflag.FlagSet) {
+// addClusterFlags adds the flags that choose a cluster alone.
+func (k *kube) addClusterFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&k.kubeconfig, "kubeconfig", "", "kubeconfig file to use (default $KUBECONFIG, then ~/.kube/config, then in-cluster)")
 	flags.StringVar(&k.context, "context", "", "context of the kubeconfig to use")
+}
+
+func (k *kube) addFlags(flags *pflag.FlagSet) {
+	k.addClusterFlags(flags)
 	flags.StringVarP(&k.namespace, "namespace", "n", controller.DefaultNamespace, "control namespace: the one of the projects, the settings and the Applications")
 }
 

@@ -28,6 +28,8 @@ const (
 type exitError struct {
 	code int
 	err  error
+	// usage is true for a mistake in how the command was called.
+	usage bool
 }
 
 func (e *exitError) Error() string {
@@ -39,11 +41,17 @@ func (e *exitError) Error() string {
 
 func (e *exitError) Unwrap() error { return e.err }
 
+// misused tells whether the command was called in a wrong way.
+func (e *exitError) misused() bool {
+	var inner *exitError
+	return e.usage || errors.As(e.err, &inner) && inner.misused()
+}
+
 func withCode(code int, err error) error { return &exitError{code: code, err: err} }
 
 // usageError is a mistake in how a command was called.
 func usageError(format string, args ...any) error {
-	return &exitError{code: exitUsage, err: fmt.Errorf(format, args...)}
+	return &exitError{code: exitUsage, err: fmt.Errorf(format, args...), usage: true}
 }
 
 // Main runs the command line and returns the process's exit code. The first
@@ -78,7 +86,7 @@ func run(ctx context.Context, version string, args []string, s Streams) int {
 	}
 	if coded.err != nil {
 		fmt.Fprintf(s.Err, "error: %v\n", coded.err)
-		if coded.code == exitUsage {
+		if coded.misused() {
 			fmt.Fprintf(s.Err, "See '%s --help'.\n", commandPath(root, args))
 		}
 	}
@@ -116,13 +124,13 @@ Start with:
 	root.SetOut(s.Out)
 	root.SetErr(s.Err)
 	root.SetVersionTemplate("wavetrain {{.Version}}\n")
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return withCode(exitUsage, err) })
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError("%w", err) })
 	root.AddCommand(commands(version, s)...)
 	for _, cmd := range allCommands(root) {
 		if check := cmd.Args; check != nil {
 			cmd.Args = func(cmd *cobra.Command, args []string) error {
 				if err := check(cmd, args); err != nil {
-					return withCode(exitUsage, err)
+					return usageError("%w", err)
 				}
 				return nil
 			}
@@ -133,7 +141,7 @@ Start with:
 
 func commands(version string, s Streams) []*cobra.Command {
 	return []*cobra.Command{
-		newWavesCmd(s), newVerifyCmd(s, version), newExplainCmd(s), newRehearseCmd(s), newUpCmd(s), newAppCmd(s), newServeCmd(s), newSandboxCmd(s), newVersionCmd(s, version),
+		newWavesCmd(s), newDiffCmd(s), newVerifyCmd(s, version), newExplainCmd(s), newRehearseCmd(s), newUpCmd(s), newAppCmd(s), newServeCmd(s), newSandboxCmd(s), newVersionCmd(s, version),
 		newRenderWorkerCmd(s),
 	}
 }

@@ -48,7 +48,7 @@ func sandboxName(args []string) (string, error) {
 		return defaultSandbox, nil
 	}
 	if err := sandbox.CheckName(args[0]); err != nil {
-		return "", withCode(exitUsage, err)
+		return "", usageError("%w", err)
 	}
 	return args[0], nil
 }

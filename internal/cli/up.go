@@ -126,7 +126,7 @@ func (f *upFlags) check(timeoutGiven bool) error {
 	}
 	if f.name != "" {
 		if err := sandbox.CheckName(f.name); err != nil {
-			return withCode(exitUsage, err)
+			return usageError("%w", err)
 		}
 	}
 	// The control plane runs elsewhere: it needs paths that hold there, too.

@@ -54,7 +54,9 @@ type wavesCollector struct {
 // planned is a service with where it comes from.
 type planned struct {
 	plan *plan.Plan
-	repo *localRepo
+	// objects are what the plan was made of.
+	objects []manifest.Object
+	repo    *localRepo
 	// app is nil for a chart, a directory or manifests.
 	app *v1alpha1.Application
 	// file is where the Application is written, valueFiles the files of the
@@ -394,7 +396,7 @@ func (c *wavesCollector) plan(name, namespace string, objects []manifest.Object,
 	if of.app != nil {
 		in.Server = join(of.app.Spec.Destination.Server, of.app.Spec.Destination.Name)
 	}
-	of.plan = plan.Build(in)
+	of.plan, of.objects = plan.Build(in), objects
 	c.planned = append(c.planned, of)
 	c.services = append(c.services, waves.Service{Name: name, Plan: of.plan, Config: of.repo.config})
 }

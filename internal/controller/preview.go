@@ -14,7 +14,6 @@ import (
 
 	"github.com/wavetrain/wavetrain/api/v1alpha1"
 	"github.com/wavetrain/wavetrain/internal/cluster"
-	"github.com/wavetrain/wavetrain/internal/manifest"
 	"github.com/wavetrain/wavetrain/internal/pipeline"
 )
 
@@ -23,9 +22,8 @@ import (
 type Preview struct {
 	*pipeline.Comparison
 
-	apps  *applications
-	dest  *destination
-	write cluster.Policy
+	apps *applications
+	dest *destination
 }
 
 // NewPreview compares an Application with its cluster the way the controller
@@ -53,7 +51,7 @@ func NewPreview(ctx context.Context, opts Options, c client.Client, app *v1alpha
 		}
 		return nil, errors.New(s.problems[0].Message)
 	}
-	return &Preview{Comparison: s.comparison, apps: a, dest: s.dest, write: s.writePolicy(s.plainOperation())}, nil
+	return &Preview{Comparison: s.comparison, apps: a, dest: s.dest}, nil
 }
 
 // newGlance is a look at an Application by somebody who is not the controller.
@@ -82,10 +80,9 @@ func newGlance(ctx context.Context, opts Options, c client.Client, app *v1alpha1
 	}, nil
 }
 
-// Predict returns what the API server would make of an object if it were applied.
-func (p *Preview) Predict(ctx context.Context, desired *unstructured.Unstructured) (*unstructured.Unstructured, error) {
-	live, _ := p.dest.Get(manifest.KeyOf(desired))
-	return p.dest.Apply(ctx, desired, pipeline.Foretold(p.write, desired, live))
+// Sides returns an object as it is and as applying it would leave it, as far as the two are compared.
+func (p *Preview) Sides(ctx context.Context, desired *unstructured.Unstructured) (live, predicted *unstructured.Unstructured, err error) {
+	return p.Comparison.Sides(ctx, p.dest, desired)
 }
 
 // Look returns an object of the destination, nil if there is none.

@@ -89,14 +89,31 @@ func Compare(desired, live, predicted *unstructured.Unstructured, opts Options) 
 	case live == nil:
 		return []Change{{Desired: Redact(opts.normalize(desired)).Object}}
 	}
+	d, was, want := sides(desired, live, predicted, opts)
 	// An unreadable managedFields entry only costs the names of the owners.
 	owned, _ := ReadOwnership(opts.managedFields(live))
+	d.value(nil, was.Object, want.Object, owned.root(), d.after)
+	changes := d.changes
+	if isSecret(live) || isSecret(desired) {
+		redactChanges(changes)
+	}
+	return changes
+}
+
+// Sides returns the two states that Compare looks at for an object that exists:
+// as it is and as it would be, without what is ignored.
+func Sides(desired, live, predicted *unstructured.Unstructured, opts Options) (was, want *unstructured.Unstructured) {
+	_, was, want = sides(desired, live, predicted, opts)
+	return was, want
+}
+
+func sides(desired, live, predicted *unstructured.Unstructured, opts Options) (d differ, was, want *unstructured.Unstructured) {
 	local := predicted == nil
 	if local {
 		predicted = Predict(desired, live, opts)
 	}
 	rules := rulesFor(live, opts)
-	was, want := opts.bare(live), opts.bare(predicted)
+	was, want = opts.bare(live), opts.bare(predicted)
 	if aggregated(want) {
 		// The aggregation controller writes them, whatever anybody else says.
 		delete(was.Object, "rules")
@@ -106,25 +123,23 @@ func Compare(desired, live, predicted *unstructured.Unstructured, opts Options) 
 	rules.removeFrom(want)
 	rewrite(was, opts.KnownTypes)
 	rewrite(want, opts.KnownTypes)
-
-	d := differ{own: opts.manager(), ours: []string{opts.manager()}, managers: rules.managers}
-	if !local && opts.TakesOver {
+	d = differ{own: opts.manager(), ours: []string{opts.manager()}, managers: rules.managers}
+	if local {
+		return d, was, want
+	}
+	if opts.TakesOver {
+		owned, _ := ReadOwnership(opts.managedFields(live))
 		desired := opts.normalize(desired)
 		rules.removeFrom(desired)
 		d.ours = append(d.ours, owned.takeOver(want.Object, desired.Object, SupersededOn(live, opts.manager()), opts.manager())...)
 	}
-	if !local && !opts.Mutations {
+	if !opts.Mutations {
 		if after, err := ReadOwnership(predicted.GetManagedFields()); err == nil && len(after.entries) > 0 {
 			d.relevant = true
 			d.after = after.root()
 		}
 	}
-	d.value(nil, was.Object, want.Object, owned.root(), d.after)
-	changes := d.changes
-	if isSecret(live) || isSecret(predicted) {
-		redactChanges(changes)
-	}
-	return changes
+	return d, was, want
 }
 
 // differ collects the differences of two trees.

@@ -12,31 +12,45 @@ import (
 )
 
 // Unified returns the difference between two states of an object as unified diff
-// of their YAML, without status, what the API server writes, and the values of
-// Secrets. Either state may be nil. No difference is an empty text.
+// of their YAML, as Texts writes them. No difference is an empty text.
 func Unified(live, predicted *unstructured.Unstructured) (string, error) {
+	old, now, err := Texts(live, predicted)
+	if err != nil {
+		return "", err
+	}
+	name := nameOf(live, predicted)
+	return string(textdiff.Diff("live/"+name, old, "desired/"+name, now)), nil
+}
+
+// Texts returns two states of an object as YAML, without status, what the API
+// server writes, and the values of Secrets. Either state may be nil; its text is
+// empty.
+func Texts(live, predicted *unstructured.Unstructured) (old, now []byte, err error) {
 	if live != nil {
 		live = Options{}.bare(live)
 	}
 	if predicted != nil {
 		predicted = Options{}.bare(predicted)
 	}
+	name := nameOf(live, predicted)
+	live, predicted = RedactPair(live, predicted)
+	if old, err = text(live); err != nil {
+		return nil, nil, fmt.Errorf("write live %s as YAML: %w", name, err)
+	}
+	if now, err = text(predicted); err != nil {
+		return nil, nil, fmt.Errorf("write desired %s as YAML: %w", name, err)
+	}
+	return old, now, nil
+}
+
+func nameOf(states ...*unstructured.Unstructured) string {
 	name := ""
-	for _, u := range []*unstructured.Unstructured{live, predicted} {
+	for _, u := range states {
 		if u != nil {
 			name = u.GetKind() + "/" + u.GetName()
 		}
 	}
-	live, predicted = RedactPair(live, predicted)
-	old, err := text(live)
-	if err != nil {
-		return "", fmt.Errorf("write live %s as YAML: %w", name, err)
-	}
-	now, err := text(predicted)
-	if err != nil {
-		return "", fmt.Errorf("write desired %s as YAML: %w", name, err)
-	}
-	return string(textdiff.Diff("live/"+name, old, "desired/"+name, now)), nil
+	return name
 }
 
 func text(u *unstructured.Unstructured) ([]byte, error) {

@@ -53,7 +53,7 @@ type Destination interface {
 
 // Subject is what a comparison is about.
 type Subject struct {
-	// App is the instance name.
+	// App is the instance name; empty for objects that belong to no application.
 	App string
 	// Server and Namespace are the destination.
 	Server, Namespace string
@@ -112,6 +112,9 @@ type Comparison struct {
 	Superfluous []inventory.Candidate
 	// Options are those that objects were compared with.
 	Options diff.Options
+
+	// write is how objects would be written.
+	write cluster.Policy
 }
 
 // Comparer compares applications with their destination and remembers, per
@@ -187,7 +190,7 @@ func (c *Comparer) Compare(ctx context.Context, dest Destination, s Subject) (*C
 	whole.Options.Only, whole.Options.OutOfSyncOnly, whole.Options.SkipHooks = nil, false, false
 	whole.Guards = nil
 	draft := plan.Build(whole)
-	result := &Comparison{Options: s.compare, Verdicts: map[manifest.Key]Verdict{}, Live: map[manifest.Key]*unstructured.Unstructured{}}
+	result := &Comparison{Options: s.compare, Verdicts: map[manifest.Key]Verdict{}, Live: map[manifest.Key]*unstructured.Unstructured{}, write: s.Write}
 	if err := c.judge(ctx, dest, s, draft, result); err != nil {
 		return nil, err
 	}

@@ -44,6 +44,9 @@ type Rendering struct {
 	Render render.Func
 	// Cache keeps renderings beyond this process; may be nil.
 	Cache *cache.Cache
+	// Local holds content that stands in the place of what sources name, by the
+	// index of the source: a work tree that is to be looked at before it is pushed.
+	Local map[int]source.Tree
 }
 
 // Renderer renders sources from Git and remembers, per Application, the last
@@ -98,6 +101,10 @@ func (r *Renderer) RenderAnew(app string) {
 func (r *Renderer) Resolve(ctx context.Context, project string, sources []v1alpha1.ApplicationSource) ([]string, error) {
 	revisions := make([]string, len(sources))
 	for i, src := range sources {
+		if local := r.rendering.Local[i]; local != nil {
+			revisions[i] = local.Revision()
+			continue
+		}
 		target, err := r.target(ctx, project, src)
 		if err != nil {
 			return nil, err
@@ -144,6 +151,10 @@ func (r *Renderer) Render(ctx context.Context, req Request, revisions []string) 
 		}
 	}()
 	for i, src := range req.Sources {
+		if local := r.rendering.Local[i]; local != nil {
+			trees[i] = local
+			continue
+		}
 		target, err := r.target(ctx, req.Project, src)
 		if err != nil {
 			return nil, err

@@ -19,6 +19,9 @@ import (
 
 // superfluous returns what is the application's and no longer rendered.
 func superfluous(dest Destination, s Subject, draft *plan.Plan) []inventory.Candidate {
+	if s.App == "" {
+		return nil
+	}
 	in := inventory.Input{App: s.App, Record: s.Inventory, Live: dest.Tracked(s.App), Namespaced: dest.Scope}
 	for _, groups := range [][]plan.Group{draft.Groups, draft.OnDeletion} {
 		for _, g := range groups {

@@ -16,7 +16,8 @@ const Version = 1
 
 // Input is all a plan depends on.
 type Input struct {
-	// App is the instance name that tracking ids carry.
+	// App is the instance name that tracking ids carry; objects of no application
+	// get none.
 	App string
 	// Namespace is the destination namespace: given to namespaced objects that
 	// name none.
