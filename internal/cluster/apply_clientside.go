@@ -30,10 +30,12 @@ func (c *Cluster) applyClientSide(ctx context.Context, res Resource, key manifes
 	if err != nil {
 		return nil, &Error{Op: "apply", Key: key, Server: c.server, Reason: Rejected, Err: err}
 	}
+	// A list that a patch replaces as a whole has values in it, not changes.
+	withoutNulls(want.Object, false)
 	return c.readAndWrite(ctx, res, key, func(live *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 		if live == nil {
 			// To a patch null means absent; what is created must agree with the next patch.
-			withoutNulls(want.Object)
+			withoutNulls(want.Object, true)
 			return c.create(ctx, res, key, want, o)
 		}
 		kind, body, err := threeWayPatch(want, live)
@@ -51,19 +53,20 @@ func (c *Cluster) applyClientSide(ctx context.Context, res Resource, key manifes
 	})
 }
 
-// withoutNulls takes the fields out that are null. Items of lists stay.
-func withoutNulls(v any) {
+// withoutNulls takes the fields out that are null, those outside of lists only if
+// asked to. Items of lists stay.
+func withoutNulls(v any, outside bool) {
 	switch v := v.(type) {
 	case map[string]any:
 		for name, field := range v {
-			if field == nil {
+			if field == nil && outside {
 				delete(v, name)
 			}
-			withoutNulls(field)
+			withoutNulls(field, outside)
 		}
 	case []any:
 		for _, item := range v {
-			withoutNulls(item)
+			withoutNulls(item, true)
 		}
 	}
 }

@@ -62,7 +62,8 @@ func TestWhatWasAppliedIsInSync(t *testing.T) {
 // comparisons were made — none if the API server refuses the object — and how many of them asked the API server.
 func compareThrice(t *testing.T, rt *rapid.T, dest *cluster.Cluster, policy cluster.Policy, obj *unstructured.Unstructured) (compared, asked int) {
 	live, err := dest.Apply(t.Context(), obj, policy.For(obj, nil))
-	if cluster.IsUnreachable(err) {
+	// There are definitions over which the API server panics; it breaks the connection off.
+	if cluster.IsUnreachable(err) && !strings.Contains(err.Error(), "INTERNAL_ERROR") {
 		rt.Fatal(err)
 	}
 	if err != nil {
