@@ -60,6 +60,7 @@ func layers() [][]string {
 			"internal/cluster",
 			"internal/release",
 			"internal/sandbox",
+			"internal/webhook",
 			"internal/gitserver",
 			"internal/timeline",
 			"internal/script",

@@ -38,6 +38,7 @@ type serveFlags struct {
 	leaderElect     bool
 	metricsAddress  string
 	healthAddress   string
+	webhookAddress  string
 	profiling       bool
 	dataDir         string
 	installCRDs     bool
@@ -101,6 +102,7 @@ Exit codes: 0 stopped by a signal, 1 it could not start or lost its cluster or i
 	flags.StringSliceVar(&f.appNamespaces, "application-namespaces", nil, "other namespaces of Applications: names, globs, or regular expressions between slashes (default: as argocd-cmd-params-cm says)")
 	flags.BoolVar(&f.leaderElect, "leader-elect", false, "let one of several controllers act, chosen by a Lease in --namespace")
 	flags.StringVar(&f.metricsAddress, "metrics-address", "", "address to serve metrics on, for example :8080 (default: none)")
+	flags.StringVar(&f.webhookAddress, "webhook-address", "", "address at which Git servers announce pushes, below /api/webhook, for example :8082 (default: none)")
 	flags.StringVar(&f.healthAddress, "health-address", "", "address to serve probes on, for example :8081 (default: none)")
 	flags.BoolVar(&f.profiling, "profiling", false, "serve profiles of Go's runtime below /debug/pprof/ on --metrics-address; for people who may see everything")
 	flags.StringVar(&f.dataDir, "data-dir", "", "directory for copies of Git repositories and for renderings; it may be lost at any time (default: in the cache directory)")
@@ -174,7 +176,7 @@ func serve(ctx context.Context, s Streams, k *kube, f serveFlags, version string
 			NoProgress: f.gateTimeout.Duration, Stuck: f.gateStuck.Duration, FlapGrace: f.gateGrace.Duration,
 		},
 		Heal:           controller.HealBackoff{Base: f.healBase.Duration, Limit: f.healLimit.Duration, Quiet: f.healQuiet.Duration},
-		MetricsAddress: f.metricsAddress, HealthAddress: f.healthAddress, Profiling: f.profiling, Log: log,
+		MetricsAddress: f.metricsAddress, HealthAddress: f.healthAddress, WebhookAddress: f.webhookAddress, Profiling: f.profiling, Log: log,
 	})
 	if err != nil {
 		return err

@@ -67,6 +67,9 @@ type Options struct {
 	LeaderElection bool
 	// MetricsAddress and HealthAddress are where to serve; empty serves nothing.
 	MetricsAddress, HealthAddress string
+	// WebhookAddress is where Git servers announce pushes, below WebhookPath; empty
+	// serves nothing.
+	WebhookAddress string
 	// Profiling serves profiles of Go's runtime beside the metrics.
 	Profiling bool
 	// Limits of waiting; the zero value has the documented defaults.
@@ -182,7 +185,11 @@ func New(opts Options) (*Controller, error) {
 	if err := apps.setUp(mgr); err != nil {
 		return nil, err
 	}
-	return &Controller{opts: opts, manager: mgr, apps: apps}, nil
+	c := &Controller{opts: opts, manager: mgr, apps: apps}
+	if err := c.serveWebhooks(opts.WebhookAddress); err != nil {
+		return nil, err
+	}
+	return c, nil
 }
 
 // Run reconciles until ctx ends. Rollouts in progress are abandoned in a state

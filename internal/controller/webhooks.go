@@ -1,0 +1,155 @@
+// Copyright The Wavetrain Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package controller
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+
+	"github.com/wavetrain/wavetrain/api/v1alpha1"
+	"github.com/wavetrain/wavetrain/internal/webhook"
+)
+
+// secretOfInstallation holds the secrets of webhooks, below webhook.*.
+const secretOfInstallation = "argocd-secret"
+
+// WebhookPath is where Git servers post to.
+const WebhookPath = "/api/webhook"
+
+// Webhooks answers Git servers: of what has been pushed to, what Applications
+// follow there is looked up at once.
+func (c *Controller) Webhooks() http.Handler {
+	return webhook.Handler{
+		Secrets: c.webhookSecrets,
+		Deliver: c.pushed,
+		Refused: func(reason error, from string) {
+			c.opts.Log.Info("a webhook was refused", "reason", reason.Error(), "from", from)
+		},
+	}
+}
+
+// serveWebhooks has them served while the controller runs, by every replica.
+func (c *Controller) serveWebhooks(address string) error {
+	if address == "" {
+		return nil
+	}
+	mux := http.NewServeMux()
+	mux.Handle(WebhookPath, c.Webhooks())
+	timeout := 10 * time.Second
+	return c.manager.Add(&manager.Server{
+		Name: "webhooks", ShutdownTimeout: &timeout,
+		Server: &http.Server{
+			Addr: address, Handler: mux,
+			ReadHeaderTimeout: 10 * time.Second, ReadTimeout: time.Minute, IdleTimeout: time.Minute, MaxHeaderBytes: 64 << 10,
+		},
+	})
+}
+
+// pushed has the repositories looked at that a push concerns.
+func (c *Controller) pushed(ctx context.Context, push webhook.Push) error {
+	apps, err := c.apps.all(ctx)
+	if err != nil {
+		return err
+	}
+	concerned := map[string][]*v1alpha1.Application{}
+	for i := range apps {
+		for _, src := range apps[i].Spec.EffectiveSources() {
+			if src.Chart == "" && push.Concerns(src.RepoURL) {
+				concerned[src.RepoURL] = append(concerned[src.RepoURL], &apps[i])
+			}
+		}
+	}
+	c.opts.Log.V(1).Info("a push was announced", "provider", push.Provider, "repositories", push.URLs, "refs", push.Refs, "followed", len(concerned))
+	select {
+	case <-c.manager.Elected():
+	default:
+		return c.passOn(ctx, concerned)
+	}
+	var errs []error
+	for repo := range concerned {
+		errs = append(errs, c.Refresh(ctx, repo))
+	}
+	return errors.Join(errs...)
+}
+
+// passOn tells the replica that acts, by the annotation that people use.
+func (c *Controller) passOn(ctx context.Context, concerned map[string][]*v1alpha1.Application) error {
+	var errs []error
+	for _, apps := range concerned {
+		for _, app := range apps {
+			if _, asked := app.Annotations[v1alpha1.AnnotationRefresh]; asked {
+				continue
+			}
+			patch := fmt.Sprintf(`{"metadata":{"annotations":{%q:%q}}}`, v1alpha1.AnnotationRefresh, v1alpha1.RefreshNormal)
+			errs = append(errs, client.IgnoreNotFound(c.manager.GetClient().Patch(ctx, app.DeepCopy(), client.RawPatch(types.MergePatchType, []byte(patch)))))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// webhookSecrets reads what authenticates Git servers.
+func (c *Controller) webhookSecrets(ctx context.Context) (webhook.Secrets, error) {
+	data, err := c.secretData(ctx, secretOfInstallation)
+	if err != nil {
+		return webhook.Secrets{}, err
+	}
+	var s webhook.Secrets
+	for key, field := range map[string]*string{
+		"webhook.github.secret": &s.GitHub, "webhook.gitlab.secret": &s.GitLab, "webhook.gogs.secret": &s.Gogs,
+		"webhook.bitbucket.uuid": &s.BitbucketUUID, "webhook.bitbucketserver.secret": &s.BitbucketServer,
+		"webhook.azuredevops.username": &s.AzureUsername, "webhook.azuredevops.password": &s.AzurePassword,
+	} {
+		if *field, err = c.referred(ctx, data, key); err != nil {
+			return webhook.Secrets{}, err
+		}
+	}
+	return s, nil
+}
+
+// referred returns a value, which may be a reference: $key in the same Secret, or
+// $secret:key. One that leads nowhere is an error, or nobody would be refused.
+func (c *Controller) referred(ctx context.Context, data map[string][]byte, key string) (string, error) {
+	value := strings.TrimSpace(string(data[key]))
+	ref, ok := strings.CutPrefix(value, "$")
+	if !ok {
+		return value, nil
+	}
+	name, other, elsewhere := strings.Cut(ref, ":")
+	if elsewhere {
+		var err error
+		if data, err = c.secretData(ctx, name); err != nil {
+			return "", err
+		}
+		ref = other
+	}
+	found, ok := data[ref]
+	if !ok {
+		return "", fmt.Errorf("%s in Secret %s refers to %s, which is not there", key, secretOfInstallation, value)
+	}
+	return strings.TrimSpace(string(found)), nil
+}
+
+// secretData reads a Secret of the control namespace, which the cache does not
+// hold. A missing one is empty.
+func (c *Controller) secretData(ctx context.Context, name string) (map[string][]byte, error) {
+	secret := &corev1.Secret{}
+	err := c.manager.GetAPIReader().Get(ctx, types.NamespacedName{Namespace: c.opts.Namespace, Name: name}, secret)
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read Secret %s/%s: %w", c.opts.Namespace, name, err)
+	}
+	return secret.Data, nil
+}
