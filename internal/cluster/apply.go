@@ -87,7 +87,7 @@ func (c *Cluster) Apply(ctx context.Context, obj *unstructured.Unstructured, o A
 			return nil, err
 		}
 	}
-	accepted, identified := c.acceptanceOf(res, key, want, false, o)
+	accepted, identified := c.acceptanceOf(ctx, res, key, want, false, o)
 	out, err := c.write(ctx, res, key, want, o)
 	if err != nil && o.Force && !o.DryRun && IsImmutable(err) && Recreatable(key) {
 		o.notice("%s has an immutable field that differs: it was deleted and created again", key)

@@ -88,7 +88,7 @@ func New(cfg *rest.Config, opts Options) (*Cluster, error) {
 	}
 	dialer := connrotation.NewDialer(dial)
 	cfg.Dial = dialer.DialContext
-	cfg.Wrap(func(rt http.RoundTripper) http.RoundTripper { return honest{rt} })
+	cfg.Wrap(func(rt http.RoundTripper) http.RoundTripper { return impersonation{honest{rt}} })
 	client, err := rest.HTTPClientFor(cfg)
 	if err != nil {
 		return nil, fmt.Errorf("connect to %s: %w", cfg.Host, err)

@@ -304,7 +304,7 @@ func (c *Cluster) problem(op string, s subject, err error) error {
 	case apierrors.IsInvalid(err) && strings.Contains(err.Error(), "metadata.annotations: Too long"):
 		hint = "the object is too large to be applied client-side: leave ServerSideApply=false out, or use Replace=true"
 	case apierrors.IsForbidden(err) && strings.Contains(err.Error(), "cannot "):
-		hint = "grant this right to the account that Wavetrain uses on the cluster"
+		hint = "grant this right to that account"
 	}
 	return &Error{Op: op, Key: s.key, Server: c.server, Reason: reasonOf(err), Hint: hint, Err: err}
 }

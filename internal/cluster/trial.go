@@ -79,7 +79,7 @@ func (c *Cluster) Try(ctx context.Context, obj *unstructured.Unstructured, anew 
 		return err
 	}
 	c.watchAdmission(ctx)
-	if a, ok := c.acceptanceOf(res, key, c.body(obj, res, o), anew, o); ok {
+	if a, ok := c.acceptanceOf(ctx, res, key, c.body(obj, res, o), anew, o); ok {
 		if _, known := c.accepted.known.Get(a); known {
 			return nil
 		}
@@ -112,9 +112,9 @@ func (c *Cluster) remember(a acceptance, identified bool) {
 }
 
 // acceptanceOf identifies a write and all that the answer to it depends on; ok is
-// false if some of that is not known.
-func (c *Cluster) acceptanceOf(res Resource, key manifest.Key, want *unstructured.Unstructured, anew bool, o ApplyOptions) (a acceptance, ok bool) {
-	if !o.DryRun || key.Name == "" || key.GroupKind() == (schema.GroupKind{Kind: "Pod"}) {
+// false if some of that is not known, as what somebody else may do never is.
+func (c *Cluster) acceptanceOf(ctx context.Context, res Resource, key manifest.Key, want *unstructured.Unstructured, anew bool, o ApplyOptions) (a acceptance, ok bool) {
+	if !o.DryRun || impersonated(ctx) || key.Name == "" || key.GroupKind() == (schema.GroupKind{Kind: "Pod"}) {
 		return a, false
 	}
 	admission, known := c.admission()

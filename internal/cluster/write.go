@@ -55,7 +55,7 @@ func (c *Cluster) Create(ctx context.Context, obj *unstructured.Unstructured, o 
 	}
 	body := c.body(obj, res, o)
 	opts := metav1.CreateOptions{FieldManager: o.manager(), FieldValidation: o.validation(), DryRun: dry(o.DryRun)}
-	accepted, identified := c.acceptanceOf(res, key, body, true, o)
+	accepted, identified := c.acceptanceOf(ctx, res, key, body, true, o)
 	out, unsure, err := c.try(ctx, call{op: "create", key: key, once: key.Name == "", do: func(ctx context.Context) (*unstructured.Unstructured, error) {
 		return c.client(res, key.Namespace).Create(ctx, body, opts)
 	}})

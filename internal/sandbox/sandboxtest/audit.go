@@ -18,7 +18,9 @@ type Request struct {
 	Verb       string
 	RequestURI string
 	UserAgent  string
-	ObjectRef  struct {
+	// ImpersonatedUser is as whom the request was made, if not as who made it.
+	ImpersonatedUser struct{ Username string }
+	ObjectRef        struct {
 		APIGroup, Resource, Namespace, Name, Subresource, ResourceVersion string
 	}
 	ResponseStatus           struct{ Code int }
