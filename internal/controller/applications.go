@@ -9,6 +9,7 @@ import (
 	"hash/maphash"
 	"reflect"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -196,6 +197,14 @@ func (a *applications) instance(name types.NamespacedName) string {
 		return name.Name
 	}
 	return name.Namespace + "_" + name.Name
+}
+
+// nameOfInstance is the Application that a name in tracking ids stands for.
+func (a *applications) nameOfInstance(instance string) types.NamespacedName {
+	if namespace, name, ok := strings.Cut(instance, "_"); ok {
+		return types.NamespacedName{Namespace: namespace, Name: name}
+	}
+	return types.NamespacedName{Namespace: a.opts.Namespace, Name: instance}
 }
 
 // Reconcile implements reconcile.Reconciler.

@@ -21,6 +21,10 @@ type automation struct {
 	Resources []v1alpha1.ResourceStatus
 	// Foreign are objects that another Application owns and renders too.
 	Foreign []manifest.Key
+	// HandsOver is true when an object that the Application no longer renders is
+	// another's from now on: nothing is left to apply, but the release must end for
+	// a later one to take the object back.
+	HandsOver bool
 	// Namespace is the destination namespace if it lacks metadata that the
 	// Application manages.
 	Namespace string
@@ -92,7 +96,7 @@ func decideRelease(in automation, now time.Time) decision {
 		}
 		return decision{Start: true}
 	}
-	if in.Status == v1alpha1.SyncStatusSynced && (in.Completed == "" || !in.Hooks) {
+	if in.Status == v1alpha1.SyncStatusSynced && (in.Completed == "" || !in.Hooks) && !in.HandsOver {
 		// Nothing to apply: an application that was there already, or a change
 		// that the cluster already shows.
 		return decision{}

@@ -6,11 +6,13 @@ package controller
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/wavetrain/wavetrain/internal/manifest"
 	"github.com/wavetrain/wavetrain/internal/pipeline"
+	"github.com/wavetrain/wavetrain/internal/plan"
 )
 
 // watch has the Application looked at when one of the objects that it renders,
@@ -48,22 +50,40 @@ func (s *session) fingerprint(key manifest.Key) string {
 	return fmt.Sprintf("%s generation %d %s %s", live.GetUID(), live.GetGeneration(), verdict.Status, verdict.Reason)
 }
 
-// noteCauses keeps what the causes of a failure look like now.
-func (s *session) noteCauses(ctx context.Context) error {
+// seenShared is the entry in an attempt's causes that stands for who shares objects
+// with the Application.
+const seenShared = "shared"
+
+// circumstances are what made an attempt fail besides the objects themselves, as
+// they are now: what made its plan invalid.
+func (s *session) circumstances(p *plan.Plan) map[string]string {
+	now := map[string]string{}
+	for _, f := range p.Findings {
+		switch f.Code {
+		case codeNotPermitted:
+			now[seenProject] = s.projectVersion()
+		case codeShared:
+			now[seenShared] = s.sharing()
+		}
+	}
+	return now
+}
+
+// noteCauses keeps what the causes of a failure look like now; p is the plan that
+// failed.
+func (s *session) noteCauses(ctx context.Context, p *plan.Plan) error {
 	n := len(s.st.memory.Attempts)
 	if n == 0 || s.dest == nil {
 		return nil
 	}
 	last := &s.st.memory.Attempts[n-1]
-	if len(last.Outcome.Causes) == 0 || last.Seen != nil {
+	seen := s.circumstances(p)
+	if len(last.Outcome.Causes)+len(seen) == 0 || last.Seen != nil {
 		return nil
 	}
-	last.Seen = map[string]string{}
+	last.Seen = seen
 	for _, key := range last.Outcome.Causes {
 		last.Seen[key.String()] = s.fingerprint(key)
-	}
-	if s.comparison != nil && len(forbidden(s.comparison.Plan)) > 0 {
-		last.Seen[seenProject] = s.projectVersion()
 	}
 	return recordStore{s.st.record}.Save(ctx, s.st.memory)
 }
@@ -75,6 +95,9 @@ func (s *session) causeChanged(causes []manifest.Key, seen map[string]string) bo
 		if before, ok := seen[key.String()]; ok && before != s.fingerprint(key) {
 			return true
 		}
+	}
+	if before, ok := seen[seenShared]; ok && before != s.sharing() && !slices.ContainsFunc(causes, s.mayBeRendered) {
+		return true
 	}
 	before, ok := seen[seenProject]
 	return ok && before != s.projectVersion()

@@ -73,9 +73,16 @@ func (s *session) deletable(ctx context.Context) ([]*unstructured.Unstructured, 
 	var list []*unstructured.Unstructured
 	var keys []manifest.Key
 	for _, obj := range all {
-		if !stays(s.app, obj) && s.forbids(manifest.KeyOf(obj)) == "" && !s.renderedElsewhere(manifest.KeyOf(obj)) {
+		key := manifest.KeyOf(obj)
+		switch {
+		case stays(s.app, obj) || s.forbids(key) != "":
+		case s.renderedElsewhere(key):
+			if err := s.handOver(ctx, obj); err != nil {
+				return nil, err
+			}
+		default:
 			list = append(list, obj)
-			keys = append(keys, manifest.KeyOf(obj))
+			keys = append(keys, key)
 		}
 	}
 	slices.SortFunc(list, func(a, b *unstructured.Unstructured) int { return manifest.KeyOf(a).Compare(manifest.KeyOf(b)) })

@@ -104,7 +104,7 @@ func (s *session) collect(ctx context.Context) error {
 		s.st.healing.note(run.heals, s.now)
 	}
 	s.describeRun(run)
-	return s.noteCauses(ctx)
+	return s.noteCauses(ctx, run.plan)
 }
 
 // conclude writes how an operation ended, or arranges its next attempt.
@@ -380,6 +380,7 @@ func (s *session) automate(ctx context.Context) error {
 		Release: release, Hooks: hasHooks(s.comparison.Plan) && !s.ownOptions().Has("HookChanges=false"), Completed: s.completed(),
 		Attempt: s.lastAttempt(release), HealDue: s.healDue,
 	}
+	in.HandsOver = in.Release != in.Completed && s.handsOver()
 	if s.shown().NamespaceOutdated {
 		in.Namespace = s.app.Spec.Destination.Namespace
 	}

@@ -80,7 +80,7 @@ func (s *session) findShared(c *pipeline.Comparison) {
 			owner = s.owner(key, live.GetAnnotations()[manifest.AnnotationTrackingID])
 			foreign = owner != "" && slices.Contains(apps, owner)
 		}
-		if owner != "" && !foreign {
+		if owner != "" && !foreign && !s.renderings.known(s.nameOfInstance(owner)) {
 			apps = append(apps, owner)
 		}
 		if len(apps) > 0 {
@@ -100,6 +100,24 @@ func (s *session) owner(key manifest.Key, mark string) string {
 	return id.App
 }
 
+// sharing describes which objects the Application shares with whom.
+func (s *session) sharing() string {
+	texts := make([]string, len(s.shared))
+	for i, o := range s.shared {
+		texts[i] = o.message(s.instance)
+	}
+	return strings.Join(texts, "; ")
+}
+
+// mayBeRendered tells whether an Application that has not been looked at yet may
+// render an object: then who shares it is not known.
+func (s *session) mayBeRendered(key manifest.Key) bool {
+	if s.unseen == nil {
+		s.unseen = s.findUnseen()
+	}
+	return s.unseen == nil || s.unseen[key]
+}
+
 // renderedElsewhere tells whether another Application renders an object: then it
 // is handed over, not deleted. After a restart the status of Applications that
 // have not been looked at yet speaks for them.
@@ -107,11 +125,8 @@ func (s *session) renderedElsewhere(key manifest.Key) bool {
 	if len(s.renderings.others(nameOf(s.app), s.dest.Server, key)) > 0 {
 		return true
 	}
-	if s.unseen == nil {
-		s.unseen = s.findUnseen()
-	}
 	// Nothing is deleted while the others are not known at all.
-	return s.unseen == nil || s.unseen[key]
+	return s.mayBeRendered(key)
 }
 
 // findUnseen returns what Applications render according to their status that
