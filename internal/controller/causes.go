@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -54,13 +55,20 @@ func (s *session) fingerprint(key manifest.Key) string {
 // with the Application.
 const seenShared = "shared"
 
+// seenIdentity is the one that stands for the service account which was refused.
+const seenIdentity = "identity"
+
 // circumstances are what made an attempt fail besides the objects themselves, as
-// they are now: what made its plan invalid.
-func (s *session) circumstances(p *plan.Plan) map[string]string {
+// they are now: what made its plan invalid, and as whom it was refused, which the
+// API server's message names.
+func (s *session) circumstances(p *plan.Plan, message string) map[string]string {
 	now := map[string]string{}
+	if user := s.identityName(); user != "" && strings.Contains(message, user) {
+		now[seenIdentity] = user
+	}
 	for _, f := range p.Findings {
 		switch f.Code {
-		case codeNotPermitted:
+		case codeNotPermitted, codeNoIdentity:
 			now[seenProject] = s.projectVersion()
 		case codeShared:
 			now[seenShared] = s.sharing()
@@ -77,7 +85,7 @@ func (s *session) noteCauses(ctx context.Context, p *plan.Plan) error {
 		return nil
 	}
 	last := &s.st.memory.Attempts[n-1]
-	seen := s.circumstances(p)
+	seen := s.circumstances(p, last.Outcome.Message)
 	if len(last.Outcome.Causes)+len(seen) == 0 || last.Seen != nil {
 		return nil
 	}
@@ -97,6 +105,9 @@ func (s *session) causeChanged(causes []manifest.Key, seen map[string]string) bo
 		}
 	}
 	if before, ok := seen[seenShared]; ok && before != s.sharing() && !slices.ContainsFunc(causes, s.mayBeRendered) {
+		return true
+	}
+	if before, ok := seen[seenIdentity]; ok && before != s.identityName() {
 		return true
 	}
 	before, ok := seen[seenProject]

@@ -154,6 +154,10 @@ func highestWave(objects []*unstructured.Unstructured) []*unstructured.Unstructu
 
 // deleteWave deletes objects that belong together.
 func (s *session) deleteWave(ctx context.Context, wave []*unstructured.Unstructured, policy metav1.DeletionPropagation) error {
+	if _, err := s.identity(); err != nil {
+		return err
+	}
+	writer := s.writer()
 	for _, obj := range wave {
 		key := manifest.KeyOf(obj)
 		if slices.Contains(obj.GetFinalizers(), manifest.HookFinalizer) {
@@ -164,7 +168,7 @@ func (s *session) deleteWave(ctx context.Context, wave []*unstructured.Unstructu
 		if obj.GetDeletionTimestamp() != nil {
 			continue
 		}
-		if err := s.dest.Delete(ctx, key, cluster.DeleteOptions{UID: obj.GetUID(), Propagation: policy}); err != nil {
+		if err := writer.Delete(ctx, key, cluster.DeleteOptions{UID: obj.GetUID(), Propagation: policy}); err != nil {
 			return fmt.Errorf("delete %s: %w", key.Short(), err)
 		}
 	}

@@ -77,6 +77,7 @@ func (s *session) deletionPlan(ctx context.Context, phase manifest.Phase) (*plan
 		p.Groups = together(p.Groups)
 	}
 	s.refuseForbidden(p)
+	s.refuseUnidentified(p)
 	return p, nil
 }
 

@@ -97,7 +97,7 @@ func (s *session) giveUpHook(ctx context.Context, mark string, step *machine.Ste
 			return fmt.Errorf("let go of hook %s: %w", step.Key.Short(), err)
 		}
 		if step.Drop || !step.State.Done() {
-			err := s.dest.Delete(ctx, step.Key, cluster.DeleteOptions{UID: live.GetUID(), Propagation: metav1.DeletePropagationForeground})
+			err := s.writer().Delete(ctx, step.Key, cluster.DeleteOptions{UID: live.GetUID(), Propagation: metav1.DeletePropagationForeground})
 			if err != nil {
 				return fmt.Errorf("delete hook %s: %w", step.Key.Short(), err)
 			}

@@ -230,7 +230,7 @@ func (s *session) start(ctx context.Context, op v1alpha1.Operation, id string, a
 
 // driver carries out operations on the destination.
 func (s *session) driver() *rollout.Driver {
-	return rollout.New(s.dest.Cluster, rollout.Options{
+	return rollout.New(s.writer(), rollout.Options{
 		Clock: s.opts.Clock, Events: s.opts.Events, Limits: s.opts.Limits.With(s.ownOptions()), Custom: s.installation.judge,
 	})
 }
@@ -471,6 +471,7 @@ func (s *session) compare(ctx context.Context, desired *pipeline.Desired, op v1a
 		return nil, err
 	}
 	s.refuseForbidden(comparison.Plan)
+	s.refuseUnidentified(comparison.Plan)
 	return comparison, nil
 }
 

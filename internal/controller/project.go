@@ -113,12 +113,15 @@ func forbidden(p *plan.Plan) map[manifest.Key]bool {
 	return keys
 }
 
-// revoked says which objects of an operation in progress the project has come to
-// forbid; nothing if there are none.
+// revoked says what the project has come to forbid of an operation in progress:
+// objects, or to write at all; nothing if it forbids nothing.
 func revoked(p *plan.Plan) string {
 	for _, f := range p.Findings {
-		if f.Code == codeNotPermitted {
+		switch f.Code {
+		case codeNotPermitted:
 			return "the project no longer permits what is rolled out: " + f.Message
+		case codeNoIdentity:
+			return f.Message
 		}
 	}
 	return ""
@@ -138,12 +141,12 @@ func unknowns(rows []v1alpha1.ResourceStatus, forbidden map[manifest.Key]bool) {
 // seenProject is the entry in an attempt's causes that stands for the project.
 const seenProject = "project"
 
-// projectVersion identifies what the project permits.
+// projectVersion identifies what the project permits, and as whom.
 func (s *session) projectVersion() string {
 	if s.project == nil {
 		return ""
 	}
-	return project.Digest(s.project)
+	return fmt.Sprintf("%s %+v", project.Digest(s.project), s.settings.Impersonation)
 }
 
 // permitted is the destination as far as the project lets the Application see it.
