@@ -169,7 +169,7 @@ func renderTraced(ctx context.Context, src Source, target Target, recorder *trac
 			Files: src.Files, Path: src.Path, Options: valueOf(src.Kustomize), Expand: expand,
 		})
 	default:
-		result.Objects, result.Warnings, err = directory.Render(src.Files, src.Path, valueOf(src.Directory))
+		result.Objects, result.Warnings, err = directory.Render(src.Files, src.Path, valueOf(src.Directory), expand)
 	}
 	if err != nil {
 		return Result{}, err

@@ -23,8 +23,9 @@ const skipMarker = "+argocd:skip-file-rendering"
 // maxBytes bounds the manifests of one directory, as in Argo CD.
 const maxBytes = 10 << 20
 
-// Render decodes the manifests in dir.
-func Render(files fs.FS, dir string, options v1alpha1.ApplicationSourceDirectory) ([]manifest.Object, []diag.Diagnostic, error) {
+// Render decodes the manifests in dir and evaluates the Jsonnet files. Expand
+// substitutes build variables in what these are given.
+func Render(files fs.FS, dir string, options v1alpha1.ApplicationSourceDirectory, expand func(string) string) ([]manifest.Object, []diag.Diagnostic, error) {
 	choose, err := newSelection(options)
 	if err != nil {
 		return nil, nil, err
@@ -32,6 +33,7 @@ func Render(files fs.FS, dir string, options v1alpha1.ApplicationSourceDirectory
 	var objects []manifest.Object
 	var warnings []diag.Diagnostic
 	budget := tree.Budget{Limit: maxBytes}
+	var machine *jsonnetMachine
 	descend := func(string, fs.FileInfo) bool { return !options.Recurse }
 	err = tree.Walk(files, dir, descend, func(f tree.File) error {
 		if !choose.has(f.Rel) {
@@ -42,7 +44,14 @@ func Render(files fs.FS, dir string, options v1alpha1.ApplicationSourceDirectory
 			return err
 		}
 		if path.Ext(f.Path) == ".jsonnet" {
-			return fmt.Errorf("%s: Jsonnet is not supported yet: leave the file out with directory.exclude", f.Path)
+			if machine == nil {
+				if machine, err = newJsonnet(files, &budget, options.Jsonnet, expand); err != nil {
+					return err
+				}
+			}
+			evaluated, err := machine.evaluate(f.Path)
+			objects = append(objects, evaluated...)
+			return err
 		}
 		decoded, err := manifest.Decode(f.Path, data)
 		if err != nil && !looksLikeManifest(data) {

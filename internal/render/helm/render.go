@@ -69,10 +69,11 @@ func Render(ctx context.Context, in Input) ([]manifest.Object, []diag.Diagnostic
 }
 
 func (c *loaded) render(ctx context.Context, in Input) ([]manifest.Object, []diag.Diagnostic, error) {
-	values, err := mergeValues(in)
+	given, err := mergeValues(ctx, in)
 	if err != nil {
 		return nil, nil, err
 	}
+	values := given.values
 	if err := checkInstallable(c.chart); err != nil {
 		return nil, nil, err
 	}
@@ -95,7 +96,7 @@ func (c *loaded) render(ctx context.Context, in Input) ([]manifest.Object, []dia
 	if want := c.chart.Metadata.KubeVersion; want != "" && !chartutil.IsCompatibleRange(want, capabilities.KubeVersion.String()) {
 		return nil, nil, fmt.Errorf("needs Kubernetes %s, the destination has %s", want, capabilities.KubeVersion.Version)
 	}
-	warnings := c.withoutRemoteSchemas()
+	warnings := append(given.remarks(), c.withoutRemoteSchemas()...)
 	top, err := commonutil.ToRenderValuesWithSchemaValidation(c.chart, values, common.ReleaseOptions{
 		Name: release, Namespace: in.namespace(), Revision: 1, IsInstall: true,
 	}, capabilities, in.Options.SkipSchemaValidation)

@@ -5,6 +5,7 @@ package helm
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -18,19 +19,44 @@ import (
 
 	"github.com/wavetrain/wavetrain/api/v1alpha1"
 	"github.com/wavetrain/wavetrain/internal/manifest"
+	"github.com/wavetrain/wavetrain/internal/render/trace"
 	"github.com/wavetrain/wavetrain/internal/render/tree"
 )
 
 // maxValues bounds the value files of one chart.
 const maxValues = 16 << 20
 
+// layer is one of the places that set values.
+type layer struct {
+	name   string
+	values map[string]any
+}
+
+// merged are the values that a source gives to its chart, and how they came about.
+type merged struct {
+	values map[string]any
+	// layers from the weakest to the strongest.
+	layers []layer
+	// dropped are the names of value files for which there is no file.
+	dropped []string
+}
+
+func (m *merged) add(name string, values map[string]any) {
+	m.layers = append(m.layers, layer{name, values})
+	m.values = loader.MergeMaps(m.values, values)
+}
+
 // mergeValues puts the values of a source together, from the weakest to the
 // strongest: value files in order, inline values, parameters, file parameters.
-func mergeValues(in Input) (map[string]any, error) {
-	r := valueReader{in: in, budget: tree.Budget{Limit: maxValues}}
-	values := map[string]any{}
+func mergeValues(ctx context.Context, in Input) (*merged, error) {
+	r := valueReader{ctx: ctx, in: in, budget: tree.Budget{Limit: maxValues}}
+	m := &merged{values: map[string]any{}}
 	for _, name := range in.Options.ValueFiles {
 		files, err := r.find(name)
+		if missing, ok := errors.AsType[*missingFile](err); ok {
+			m.dropped = append(m.dropped, missing.name)
+			continue
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -39,46 +65,66 @@ func mergeValues(in Input) (map[string]any, error) {
 			if err != nil {
 				return nil, err
 			}
-			values = loader.MergeMaps(values, more)
+			m.add(f.shown, more)
 		}
 	}
-	inline, err := inlineValues(in.Options)
+	if len(m.dropped) > 0 && !in.Options.IgnoreMissingValueFiles {
+		return nil, missingFault(m.dropped)
+	}
+	inline, field, err := inlineValues(in.Options)
 	if err != nil {
 		return nil, err
 	}
-	values = loader.MergeMaps(values, inline)
-	return values, r.setParameters(values)
+	m.add(field, inline)
+	return m, r.setParameters(m)
 }
 
-func inlineValues(options v1alpha1.ApplicationSourceHelm) (map[string]any, error) {
+// missingFile is the error when a value file's name stands for no file.
+type missingFile struct{ name string }
+
+func (e *missingFile) Error() string { return e.name + " does not exist" }
+
+func missingFault(names []string) error {
+	if len(names) == 1 {
+		return fmt.Errorf("value file %s does not exist (set helm.ignoreMissingValueFiles if it need not)", names[0])
+	}
+	return fmt.Errorf("value files %s do not exist (set helm.ignoreMissingValueFiles if they need not)", strings.Join(names, ", "))
+}
+
+func inlineValues(options v1alpha1.ApplicationSourceHelm) (values map[string]any, field string, err error) {
 	text, field := options.Values, "helm.values"
 	if options.ValuesObject != nil && len(options.ValuesObject.Raw) > 0 {
 		text, field = string(options.ValuesObject.Raw), "helm.valuesObject"
 	}
-	values, err := loader.LoadValues(strings.NewReader(text))
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", field, oneLine(err))
+	if values, err = loader.LoadValues(strings.NewReader(text)); err != nil {
+		return nil, field, fmt.Errorf("%s: %w", field, oneLine(err))
 	}
-	return values, nil
+	return values, field, nil
 }
 
-// valueFile is a file and the tree it is read from.
+// valueFile is a file and the tree it is read from; one from another host has no
+// tree and its content at once.
 type valueFile struct {
-	files fs.FS
-	path  string
+	files   fs.FS
+	path    string
+	content []byte
 	// shown is the path as messages name it.
 	shown string
 }
 
 type valueReader struct {
+	ctx    context.Context
 	in     Input
 	budget tree.Budget
 }
 
 func (r *valueReader) load(f valueFile) (map[string]any, error) {
-	data, err := r.budget.Read(f.files, f.path)
-	if err != nil {
-		return nil, err
+	data := f.content
+	if f.files != nil {
+		var err error
+		if data, err = r.budget.Read(f.files, f.path); err != nil {
+			return nil, err
+		}
 	}
 	values, err := loader.LoadValues(bytes.NewReader(data))
 	if err != nil {
@@ -106,8 +152,8 @@ func (r *valueReader) find(written string) ([]valueFile, error) {
 		return nil, fmt.Errorf("value file %s: no source of this application has the ref %q", written, ref)
 	}
 	name = r.in.Expand(name)
-	if scheme, _, remote := strings.Cut(name, "://"); remote {
-		return nil, fmt.Errorf("value file %s: files are read from the repository only, not by %s", written, scheme)
+	if strings.Contains(name, "://") {
+		return r.fetch(name)
 	}
 	full, err := tree.Resolve(dir, name)
 	if err != nil {
@@ -118,12 +164,12 @@ func (r *valueReader) find(written string) ([]valueFile, error) {
 		if matches, err = doublestar.Glob(files, full, doublestar.WithFilesOnly()); err != nil {
 			return nil, fmt.Errorf("value file %s: %w", written, err)
 		}
-		slices.Sort(matches)
+		slices.SortFunc(matches, filesFirst)
 	} else if _, err := fs.Stat(files, full); errors.Is(err, fs.ErrNotExist) {
 		matches = nil
 	}
-	if len(matches) == 0 && !r.in.Options.IgnoreMissingValueFiles {
-		return nil, fmt.Errorf("value file %s does not exist (set helm.ignoreMissingValueFiles if it need not)", shown+full)
+	if len(matches) == 0 {
+		return nil, &missingFile{shown + full}
 	}
 	found := make([]valueFile, 0, len(matches))
 	for _, m := range matches {
@@ -132,12 +178,48 @@ func (r *valueReader) find(written string) ([]valueFile, error) {
 	return found, nil
 }
 
+// fetch reads a file from another host, if that is allowed.
+func (r *valueReader) fetch(url string) ([]valueFile, error) {
+	if r.in.Fetch == nil {
+		scheme, _, _ := strings.Cut(url, "://")
+		return nil, fmt.Errorf("value file %s: files are read from the repository only, not by %s", url, scheme)
+	}
+	content, err := r.in.Fetch(r.ctx, url)
+	if err != nil {
+		return nil, fmt.Errorf("value file %s: %w", url, err)
+	}
+	if int64(len(content)) > r.budget.Limit {
+		return nil, fmt.Errorf("value file %s is larger than %d MiB", url, r.budget.Limit>>20)
+	}
+	r.in.Trace.Answered(string(content), trace.Fetch, url)
+	return []valueFile{{content: content, path: url, shown: url}}, nil
+}
+
+// filesFirst orders paths: a directory's own files come before those of its
+// subdirectories, each in lexical order.
+func filesFirst(a, b string) int {
+	x, y := strings.Split(a, "/"), strings.Split(b, "/")
+	for i := range min(len(x), len(y)) {
+		lastX, lastY := i == len(x)-1, i == len(y)-1
+		switch {
+		case lastX != lastY && lastX:
+			return -1
+		case lastX != lastY:
+			return 1
+		case x[i] != y[i]:
+			return strings.Compare(x[i], y[i])
+		}
+	}
+	return 0
+}
+
 func isVariable(name string) bool { return strings.HasPrefix(strings.Trim(name, "{}"), "ARGOCD_") }
 
 // setParameters applies parameters as --set, --set-string and --set-file do, in
 // this order, whatever order they are written in. Of two parameters of one
 // name the last counts.
-func (r *valueReader) setParameters(values map[string]any) error {
+func (r *valueReader) setParameters(m *merged) error {
+	set := map[string]any{}
 	for _, forced := range []bool{false, true} {
 		for i, p := range r.in.Options.Parameters {
 			if p.ForceString != forced || overridden(r.in.Options.Parameters, i) {
@@ -147,21 +229,26 @@ func (r *valueReader) setParameters(values map[string]any) error {
 			if forced {
 				parse = strvals.ParseIntoString
 			}
-			if err := parse(p.Name+"="+escapeCommas(r.in.Expand(p.Value)), values); err != nil {
+			assignment := p.Name + "=" + escapeCommas(r.in.Expand(p.Value))
+			if err := errors.Join(parse(assignment, m.values), parse(assignment, set)); err != nil {
 				return fmt.Errorf("helm.parameters: %s: %w", p.Name, oneLine(err))
 			}
 		}
 	}
+	m.layers = append(m.layers, layer{"helm.parameters", set})
+	set = map[string]any{}
 	for _, p := range r.in.Options.FileParameters {
 		content, err := r.fileParameter(p)
 		if err != nil {
 			return err
 		}
 		read := func([]rune) (any, error) { return content, nil }
-		if err := strvals.ParseIntoFile(p.Name+"="+path.Base(p.Path), values, read); err != nil {
+		assignment := p.Name + "=" + path.Base(p.Path)
+		if err := errors.Join(strvals.ParseIntoFile(assignment, m.values, read), strvals.ParseIntoFile(assignment, set, read)); err != nil {
 			return fmt.Errorf("helm.fileParameters: %s: %w", p.Name, oneLine(err))
 		}
 	}
+	m.layers = append(m.layers, layer{"helm.fileParameters", set})
 	return nil
 }
 
@@ -172,6 +259,9 @@ func (r *valueReader) fileParameter(p v1alpha1.HelmFileParameter) (string, error
 	}
 	if len(files) != 1 {
 		return "", fmt.Errorf("helm.fileParameters: %s: %s names %d files, must name one", p.Name, p.Path, len(files))
+	}
+	if files[0].files == nil {
+		return string(files[0].content), nil
 	}
 	data, err := r.budget.Read(files[0].files, files[0].path)
 	return string(data), err
