@@ -142,7 +142,7 @@ Start with:
 func commands(version string, s Streams) []*cobra.Command {
 	return []*cobra.Command{
 		newWavesCmd(s), newDiffCmd(s), newVerifyCmd(s, version), newExplainCmd(s), newRehearseCmd(s), newUpCmd(s), newAppCmd(s), newServeCmd(s), newSandboxCmd(s), newVersionCmd(s, version),
-		newRenderWorkerCmd(s),
+		newRenderCmd(s), newRenderWorkerCmd(s),
 	}
 }
 

@@ -49,6 +49,8 @@ type wavesCollector struct {
 	warnings []diag.Diagnostic
 	// piped is the digest of standard input.
 	piped string
+	// instead, when not nil, is done with the sources instead of rendering them.
+	instead func(context.Context, render.Source, render.Target) error
 }
 
 // planned is a service with where it comes from.
@@ -376,6 +378,9 @@ func setParameters(value string, text bool) ([]v1alpha1.HelmParameter, error) {
 
 func (c *wavesCollector) render(ctx context.Context, src render.Source, target render.Target) ([]manifest.Object, error) {
 	target.KubeVersion, target.APIVersions = c.args.kubeVersion, c.args.apiVersions
+	if c.instead != nil {
+		return nil, c.instead(ctx, src, target)
+	}
 	result, err := render.Render(ctx, src, target)
 	if err != nil {
 		return nil, err
