@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -238,6 +239,10 @@ type writer struct {
 }
 
 func (w *world) writeText(ctx context.Context, text string, by writer) error {
+	text, err := w.identified(ctx, text)
+	if err != nil {
+		return err
+	}
 	for doc := range strings.SplitSeq("\n"+text, "\n---\n") {
 		obj := &unstructured.Unstructured{}
 		if err := yaml.Unmarshal([]byte(doc), &obj.Object); err != nil {
@@ -252,6 +257,25 @@ func (w *world) writeText(ctx context.Context, text string, by writer) error {
 		}
 	}
 	return nil
+}
+
+// identified puts UIDs of objects in the place of ${UID:Kind/name}.
+func (w *world) identified(ctx context.Context, text string) (string, error) {
+	var failed error
+	text = regexp.MustCompile(`\$\{UID:([^}]+)\}`).ReplaceAllStringFunc(text, func(found string) string {
+		r, err := w.ref(found[len("${UID:") : len(found)-1])
+		if err != nil {
+			failed = err
+			return found
+		}
+		obj, err := w.get(ctx, r)
+		if err != nil {
+			failed = fmt.Errorf("%s: %w", found, err)
+			return found
+		}
+		return string(obj.GetUID())
+	})
+	return text, failed
 }
 
 // complete fills in what scenarios leave out of Applications and projects, and

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -19,6 +20,8 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/connrotation"
 	"k8s.io/utils/clock"
+
+	"github.com/wavetrain/wavetrain/internal/manifest"
 )
 
 const (
@@ -68,6 +71,8 @@ type Cluster struct {
 	wanted map[schema.GroupKind]bool
 	// excluded tells which kinds are never watched; nil excludes none.
 	excluded func(schema.GroupKind) bool
+	// tracking is how objects are marked; nil is the default.
+	tracking atomic.Pointer[manifest.Tracking]
 }
 
 // New prepares a connection; it makes no request.

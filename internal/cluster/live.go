@@ -84,10 +84,11 @@ func (c *Cluster) Each(gk schema.GroupKind, fn func(*unstructured.Unstructured) 
 }
 
 // Tracked returns the watched objects whose tracking id names the application and
-// the object itself, and which no other object owns, ordered by key.
+// the object itself, and which neither another object owns nor another installation
+// has marked, ordered by key.
 func (c *Cluster) Tracked(app string) []*unstructured.Unstructured {
 	entries := slices.DeleteFunc(c.store.ofApp(app), func(e *entry) bool { return len(e.owners()) > 0 || !e.selfTracked() })
-	return objects(entries)
+	return slices.DeleteFunc(objects(entries), c.othersObject)
 }
 
 // Children returns the watched objects that name uid as an owner, ordered by key.

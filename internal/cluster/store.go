@@ -61,6 +61,7 @@ type store struct {
 	// written holds versions that our writes returned and the watch has not
 	// reached yet: a list older than that does not remove the object.
 	written map[manifest.Key]resourceVersion
+	labels  labelIndex
 }
 
 // kind is what the store holds of one watched kind.
@@ -332,6 +333,7 @@ func (s *store) add(e *entry) {
 	if e.app != (unique.Handle[string]{}) {
 		s.apps[e.app] = append(s.apps[e.app], e)
 	}
+	s.labels.add(e)
 }
 
 func (s *store) remove(e *entry) {
@@ -343,6 +345,7 @@ func (s *store) remove(e *entry) {
 	if e.app != (unique.Handle[string]{}) {
 		unlink(s.apps, e.app, e)
 	}
+	s.labels.remove(e)
 }
 
 func unlink[K comparable](index map[K][]*entry, by K, e *entry) {

@@ -151,6 +151,7 @@ func (d *destination) tell(told *compiled) {
 	}
 	d.told = told
 	d.updates.Store(newUpdates(told.Updates, told.health.Judge))
+	d.Track(told.Tracking)
 	d.Exclude(func(gk schema.GroupKind) bool { return told.Filter.Excludes(d.Server, gk) })
 }
 

@@ -464,7 +464,7 @@ func (s *session) compare(ctx context.Context, desired *pipeline.Desired, op v1a
 	comparison, err := s.comparer.Compare(ctx, s.permitted(), pipeline.Subject{
 		App: s.instance, Server: s.dest.Server, Namespace: s.app.Spec.Destination.Namespace,
 		Desired: desired, Options: s.operationOptions(op), Write: s.writePolicy(op),
-		Rules: s.compareRules(), Ignore: s.app.Spec.IgnoreDifferences, Tolerant: s.settings.RespectRBAC, Inventory: entries, Elsewhere: s.renderedElsewhere,
+		Tracking: s.settings.Tracking, Rules: s.compareRules(), Ignore: s.app.Spec.IgnoreDifferences, Tolerant: s.settings.RespectRBAC, Inventory: entries, Elsewhere: s.renderedElsewhere,
 		Excluded: s.excludes, Renew: s.ownOptions().Has(optionRenew),
 	})
 	if err != nil {

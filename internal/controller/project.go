@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -184,13 +185,16 @@ func (p permitted) GetOwned(key manifest.Key) (*unstructured.Unstructured, []met
 
 // Tracked implements pipeline.Destination.
 func (p permitted) Tracked(app string) []*unstructured.Unstructured {
-	var seen []*unstructured.Unstructured
-	for _, u := range p.destination.Tracked(app) {
-		if key := manifest.KeyOf(u); p.forbids(key) == "" {
-			seen = append(seen, u)
-		}
-	}
-	return seen
+	return p.seen(p.destination.Tracked(app))
+}
+
+// Labelled implements pipeline.Destination.
+func (p permitted) Labelled(app string) []*unstructured.Unstructured {
+	return p.seen(p.destination.Labelled(app))
+}
+
+func (p permitted) seen(objects []*unstructured.Unstructured) []*unstructured.Unstructured {
+	return slices.DeleteFunc(objects, func(u *unstructured.Unstructured) bool { return p.forbids(manifest.KeyOf(u)) != "" })
 }
 
 // ofProject returns the Applications that a change of a project concerns.

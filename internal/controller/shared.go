@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/wavetrain/wavetrain/api/v1alpha1"
@@ -77,10 +78,9 @@ func (s *session) findShared(c *pipeline.Comparison) {
 		}
 		owner, foreign := "", false
 		if live := c.Live[key]; live != nil {
-			owner = s.owner(key, live.GetAnnotations()[manifest.AnnotationTrackingID])
-			foreign = owner != "" && slices.Contains(apps, owner)
+			owner, foreign = s.owner(key, live, apps)
 		}
-		if owner != "" && !foreign && !s.renderings.known(s.nameOfInstance(owner)) {
+		if owner != "" && !slices.Contains(apps, owner) && !s.renderings.known(s.nameOfInstance(owner)) {
 			apps = append(apps, owner)
 		}
 		if len(apps) > 0 {
@@ -91,13 +91,32 @@ func (s *session) findShared(c *pipeline.Comparison) {
 }
 
 // owner returns the instance name of the other Application whose mark an object
-// carries, empty if there is none.
-func (s *session) owner(key manifest.Key, mark string) string {
+// carries, empty if there is none; foreign is true if the object is left to it. Of
+// labels only those of Applications count that render the object: charts have labels
+// of that name for themselves. What another installation renders nobody knows here.
+func (s *session) owner(key manifest.Key, live *unstructured.Unstructured, renderers []string) (owner string, foreign bool) {
+	tracking := s.settings.Tracking
+	mark := live.GetAnnotations()[manifest.AnnotationTrackingID]
 	id, err := manifest.ParseTrackingID(mark)
-	if err != nil || id.App == s.instance || !inventory.SelfTracked(id.App, mark, key) {
-		return ""
+	named := err == nil && inventory.SelfTracked(id.App, mark, key)
+	switch {
+	case tracking.OfOther(live):
+		owner = live.GetAnnotations()[manifest.AnnotationInstallationID]
+		if named {
+			owner = id.App + " of installation " + owner
+		}
+		return owner, true
+	case named && id.App != s.instance:
+		return id.App, slices.Contains(renderers, id.App)
+	case named || tracking.Method != manifest.TrackByLabel:
+		return "", false
 	}
-	return id.App
+	for _, other := range renderers {
+		if tracking.Labelled(live, other) {
+			return other, true
+		}
+	}
+	return "", false
 }
 
 // sharing describes which objects the Application shares with whom.

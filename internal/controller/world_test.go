@@ -94,6 +94,13 @@ type world struct {
 func newWorld(t *testing.T, opts sandboxtest.Options) *world {
 	t.Helper()
 	w := newWorldWithoutController(t, opts)
+	w.start(t)
+	return w
+}
+
+// start runs a controller until the test ends.
+func (w *world) start(t *testing.T) {
+	t.Helper()
 	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
 	done := make(chan error, 1)
 	mirrors := t.TempDir()
@@ -104,7 +111,6 @@ func newWorld(t *testing.T, opts sandboxtest.Options) *world {
 			t.Errorf("controller: %v", err)
 		}
 	})
-	return w
 }
 
 func newWorldWithoutController(t testing.TB, opts sandboxtest.Options) *world {

@@ -42,11 +42,13 @@ func Tracked(gk schema.GroupKind) bool {
 type Input struct {
 	// App is the application's instance name, as tracking ids carry it.
 	App string
+	// Tracking is how objects are marked.
+	Tracking manifest.Tracking
 	// Rendered are the keys of the complete rendered set, hooks included, with
 	// namespaces filled in. An incomplete set would prune what it lacks.
 	Rendered []manifest.Key
-	// Live are objects that may be ours: those whose tracking id names App, and
-	// those that Record lists. Their order and repetitions do not matter.
+	// Live are objects that may be ours: those that carry App's marks, and those
+	// that Record lists. Their order and repetitions do not matter.
 	Live []*unstructured.Unstructured
 	// Record lists what earlier releases wrote.
 	Record []Entry
@@ -103,13 +105,64 @@ func Prunable(in Input) []Candidate {
 // ours reports whether a live object that is not rendered belongs to the
 // application.
 func ours(in Input, u *unstructured.Unstructured, key manifest.Key, recorded map[Entry]bool) bool {
-	if len(u.GetOwnerReferences()) > 0 {
+	if len(u.GetOwnerReferences()) > 0 || in.Tracking.OfOther(u) {
 		return false
 	}
-	if id, ok := u.GetAnnotations()[manifest.AnnotationTrackingID]; ok && Tracked(key.GroupKind()) {
-		return SelfTracked(in.App, id, in.identity(key))
+	listed := recorded[Entry{Key: key, UID: u.GetUID()}]
+	id, marked := u.GetAnnotations()[manifest.AnnotationTrackingID]
+	switch {
+	case !marked || !Tracked(key.GroupKind()):
+		return listed
+	case SelfTracked(in.App, id, in.identity(key)):
+		return listed || in.Tracking.OfThis(u)
+	case in.Tracking.Method != manifest.TrackByLabel:
+		return false
 	}
-	return recorded[Entry{Key: key, UID: u.GetUID()}]
+	// Where labels decide, an id that was copied along says nothing; one that names
+	// the object does.
+	return listed && othersMark(id, in.identity(key)) == ""
+}
+
+// othersMark returns the application that a tracking id names, if it names the
+// object that carries it.
+func othersMark(id string, key manifest.Key) string {
+	t, err := manifest.ParseTrackingID(id)
+	if err != nil || !t.Names(key) {
+		return ""
+	}
+	return t.App
+}
+
+// Unproven returns the live objects that nothing but a label says are ours, ordered
+// by key: they are shown, and pruned only when somebody asks for exactly them.
+func Unproven(in Input) []*unstructured.Unstructured {
+	if in.Tracking.Method != manifest.TrackByLabel {
+		return nil
+	}
+	rendered := make(map[manifest.Key]bool, len(in.Rendered))
+	for _, k := range in.Rendered {
+		rendered[k] = true
+	}
+	recorded := make(map[Entry]bool, len(in.Record))
+	for _, e := range in.Record {
+		recorded[e] = true
+	}
+	var out []*unstructured.Unstructured
+	for _, u := range in.Live {
+		key := manifest.KeyOf(u)
+		if rendered[key] || !in.Tracking.Labelled(u, in.App) || len(u.GetOwnerReferences()) > 0 || in.Tracking.OfOther(u) || ours(in, u, key, recorded) {
+			continue
+		}
+		if app := othersMark(u.GetAnnotations()[manifest.AnnotationTrackingID], in.identity(key)); app != "" && app != in.App {
+			continue
+		}
+		if c := manifest.Classify(u); c.Hook || c.Skip || c.Ignored || c.OnlyOnDelete() {
+			continue
+		}
+		out = append(out, u)
+	}
+	slices.SortFunc(out, func(a, b *unstructured.Unstructured) int { return manifest.KeyOf(a).Compare(manifest.KeyOf(b)) })
+	return slices.CompactFunc(out, func(a, b *unstructured.Unstructured) bool { return manifest.KeyOf(a) == manifest.KeyOf(b) })
 }
 
 // identity is the key that a tracking id must name: without namespace for a

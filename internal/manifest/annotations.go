@@ -12,6 +12,7 @@ const (
 	AnnotationCompareOptions   = "argocd.argoproj.io/compare-options"
 	AnnotationIgnoreHealth     = "argocd.argoproj.io/ignore-healthcheck"
 	AnnotationTrackingID       = "argocd.argoproj.io/tracking-id"
+	AnnotationInstallationID   = "argocd.argoproj.io/installation-id"
 	AnnotationRefresh          = "argocd.argoproj.io/refresh"
 	AnnotationSkipReconcile    = "argocd.argoproj.io/skip-reconcile"
 	AnnotationDeletionApproved = "argocd.argoproj.io/deletion-approved"

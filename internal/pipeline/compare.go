@@ -42,6 +42,9 @@ type Destination interface {
 	// Fetch reads an object from the API server in a version of its group.
 	Fetch(ctx context.Context, key manifest.Key, version string) (*unstructured.Unstructured, error)
 	Tracked(app string) []*unstructured.Unstructured
+	// Labelled returns the objects with an application's label, where labels are
+	// how objects are tracked.
+	Labelled(app string) []*unstructured.Unstructured
 	// List returns the objects of a watched kind.
 	List(schema.GroupKind) []*unstructured.Unstructured
 	Apply(ctx context.Context, obj *unstructured.Unstructured, opts cluster.ApplyOptions) (*unstructured.Unstructured, error)
@@ -65,6 +68,8 @@ type Subject struct {
 	// application's own.
 	Rules  diff.Rules
 	Ignore []v1alpha1.ResourceIgnoreDifferences
+	// Tracking is how objects are marked.
+	Tracking manifest.Tracking
 	// Tolerant passes over kinds that may not be read and are not rendered.
 	Tolerant bool
 	// Elsewhere tells whether another application renders an object: then it is
@@ -183,7 +188,7 @@ func (c *Comparer) Compare(ctx context.Context, dest Destination, s Subject) (*C
 	}
 	in := plan.Input{
 		App: s.App, Namespace: s.Namespace, Server: s.Server, Revisions: s.Desired.Revisions,
-		Objects: objects, Scope: dest.Scope, Excluded: s.Excluded, Guards: dest.Guards, Options: s.Options,
+		Objects: objects, Scope: dest.Scope, Excluded: s.Excluded, Tracking: s.Tracking, Guards: dest.Guards, Options: s.Options,
 	}
 	// The first plan only serves to know every object by its final key and form.
 	whole := in
@@ -198,7 +203,11 @@ func (c *Comparer) Compare(ctx context.Context, dest Destination, s Subject) (*C
 	for key, live := range result.Live {
 		in.Live[key] = plan.Live{Object: manifest.Object{Unstructured: live}, InSync: result.Verdicts[key].InSync()}
 	}
-	result.Superfluous = superfluous(dest, s, draft)
+	var unproven []*unstructured.Unstructured
+	result.Superfluous, unproven = superfluous(dest, s, draft)
+	for _, live := range unproven {
+		in.Unproven = append(in.Unproven, plan.Live{Object: manifest.Object{Unstructured: live}})
+	}
 	if err := hold(ctx, dest, result.Superfluous); err != nil {
 		return nil, fmt.Errorf("watch %s: %w", s.Server, err)
 	}

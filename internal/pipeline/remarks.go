@@ -65,7 +65,7 @@ func (m *memory) hash(key manifest.Key) uint64 { return maphash.Comparable(m.see
 
 // basis identifies what verdicts on a subject depend on, besides the live object.
 func (m *memory) basis(s Subject) (uint64, error) {
-	data, err := json.Marshal([]any{s.Desired.Digest, s.settled, s.Write, s.Rules, s.Ignore, s.Options.NamespaceLabels, s.Options.NamespaceAnnotations})
+	data, err := json.Marshal([]any{s.Desired.Digest, s.settled, s.Write, s.Rules, s.Ignore, s.Tracking, s.Options.NamespaceLabels, s.Options.NamespaceAnnotations})
 	if err != nil {
 		return 0, fmt.Errorf("read the ignored differences: %w", err)
 	}

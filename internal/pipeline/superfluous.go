@@ -17,12 +17,15 @@ import (
 	"github.com/wavetrain/wavetrain/internal/plan"
 )
 
-// superfluous returns what is the application's and no longer rendered.
-func superfluous(dest Destination, s Subject, draft *plan.Plan) []inventory.Candidate {
+// superfluous returns what is the application's and no longer rendered, and what
+// may be.
+func superfluous(dest Destination, s Subject, draft *plan.Plan) (found []inventory.Candidate, unproven []*unstructured.Unstructured) {
 	if s.App == "" {
-		return nil
+		return nil, nil
 	}
-	in := inventory.Input{App: s.App, Record: s.Inventory, Live: dest.Tracked(s.App), Namespaced: dest.Scope}
+	in := inventory.Input{
+		App: s.App, Tracking: s.Tracking, Record: s.Inventory, Live: append(dest.Tracked(s.App), dest.Labelled(s.App)...), Namespaced: dest.Scope,
+	}
 	for _, groups := range [][]plan.Group{draft.Groups, draft.OnDeletion} {
 		for _, g := range groups {
 			for _, step := range g.Steps {
@@ -47,11 +50,12 @@ func superfluous(dest Destination, s Subject, draft *plan.Plan) []inventory.Cand
 			in.Live = append(in.Live, live)
 		}
 	}
-	found := inventory.Prunable(in)
+	found, unproven = inventory.Prunable(in), inventory.Unproven(in)
 	if s.Elsewhere == nil {
-		return found
+		return found, unproven
 	}
-	return slices.DeleteFunc(found, func(c inventory.Candidate) bool { return s.Elsewhere(c.Key) })
+	return slices.DeleteFunc(found, func(c inventory.Candidate) bool { return s.Elsewhere(c.Key) }),
+		slices.DeleteFunc(unproven, func(u *unstructured.Unstructured) bool { return s.Elsewhere(manifest.KeyOf(u)) })
 }
 
 // hold notes who still uses the candidates.

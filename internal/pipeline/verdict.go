@@ -12,6 +12,7 @@ import (
 
 	"github.com/wavetrain/wavetrain/internal/cluster"
 	"github.com/wavetrain/wavetrain/internal/diff"
+	"github.com/wavetrain/wavetrain/internal/inventory"
 	"github.com/wavetrain/wavetrain/internal/plan"
 )
 
@@ -30,6 +31,9 @@ func verdictOn(ctx context.Context, dest Destination, s Subject, step plan.Step,
 			return undecided(ctx, live, err)
 		}
 		live, owners = fetched, nil
+	}
+	if !step.Untracked && inventory.Tracked(key.GroupKind()) {
+		desired = s.Tracking.Settled(desired, live, s.App)
 	}
 	opts := s.compare
 	opts.ManagedFields = owners

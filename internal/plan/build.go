@@ -31,6 +31,7 @@ func Build(in Input) *Plan {
 	b.checkKinds(items)
 	b.place(items)
 	b.createNamespace()
+	b.unproven()
 	b.prune()
 	b.lift()
 	b.narrow()

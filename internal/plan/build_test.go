@@ -5,6 +5,7 @@ package plan
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 
@@ -12,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/wavetrain/wavetrain/internal/diag"
 	"github.com/wavetrain/wavetrain/internal/manifest"
 )
 
@@ -91,6 +93,39 @@ func TestObjectsAreDressed(t *testing.T) {
 			}
 			if diff := cmp.Diff(before.Object, tt.object.Object); diff != "" {
 				t.Errorf("Build changed its input (-before +after):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestUnproven(t *testing.T) {
+	live := Live{Object: object("v1 ConfigMap dest/copy")}
+	key := manifest.Key{Kind: "ConfigMap", Namespace: "dest", Name: "copy"}
+	tests := map[string]struct {
+		reason   string
+		options  Options
+		pruned   bool
+		reported bool
+	}{
+		"Shown":    {"a label proves nothing", Options{Prune: true}, false, true},
+		"Other":    {"a sync of something else says nothing of it", Options{Prune: true, Only: []manifest.Key{{Kind: "ConfigMap", Name: "plain"}}}, false, false},
+		"NoPrune":  {"nor does one that prunes nothing", Options{Only: []manifest.Key{key}}, false, true},
+		"AskedFor": {"somebody wants exactly this object pruned", Options{Prune: true, Only: []manifest.Key{key}}, true, false},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			in := input(object("v1 ConfigMap plain"))
+			in.Tracking, in.Unproven, in.Options = manifest.Tracking{Method: manifest.TrackByLabel}, []Live{live}, tt.options
+			p := Build(in)
+			pruned := false
+			for _, g := range p.Groups {
+				for _, s := range g.Steps {
+					pruned = pruned || s.Key == key && s.Action == Prune
+				}
+			}
+			reported := slices.ContainsFunc(p.Findings, func(d diag.Diagnostic) bool { return d.Code == CodeExtraneousNotOurs && d.Subject == key })
+			if pruned != tt.pruned || reported != tt.reported {
+				t.Errorf("%s: pruned %t, reported %t", tt.reason, pruned, reported)
 			}
 		})
 	}

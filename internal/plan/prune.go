@@ -10,6 +10,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/wavetrain/wavetrain/internal/diag"
 	"github.com/wavetrain/wavetrain/internal/manifest"
 )
 
@@ -59,6 +60,24 @@ func (b *builder) prune() {
 	mirrorWaves(prunes)
 	b.steps = append(b.steps, prunes...)
 	b.pruneLast(prunes)
+}
+
+// unproven reports objects that carry our label, and has those pruned that
+// somebody asks for.
+func (b *builder) unproven() {
+	for _, live := range b.in.Unproven {
+		key := live.Key()
+		if b.plan.Partial && b.in.Options.Prune && b.selected(key) {
+			b.in.Prune = append(slices.Clip(b.in.Prune), live)
+			continue
+		}
+		b.find(diag.Diagnostic{
+			Code: CodeExtraneousNotOurs, Severity: diag.Warning, Subject: key, Field: "metadata.labels",
+			Message: fmt.Sprintf("%s carries the label %s=%s, but the application neither renders it nor has a record of having made it: extraneous by label, not made by us; it stays",
+				key.Short(), b.in.Tracking.Label(), b.in.App),
+			Hint: "take the label away, or have it pruned by a sync with prune that is limited to exactly this object",
+		})
+	}
 }
 
 // prunesHeld reports whether an object is pruned although something uses it.

@@ -19,6 +19,7 @@ const (
 	CodeDuplicateConflict  = "duplicate-conflict"
 	CodeDuplicateIdentical = "duplicate-identical"
 	CodeExcludedKind       = "excluded-kind"
+	CodeExtraneousNotOurs  = "extraneous-not-ours"
 	CodeInvalidMetadata    = "invalid-metadata"
 	CodeKindNotKnownYet    = "kind-not-known-yet"
 	CodeKindUnknown        = "kind-unknown"
@@ -201,8 +202,9 @@ func (b *builder) mergeCopies(items []item, indexes []int) (keep int) {
 	return indexes[len(indexes)-1]
 }
 
-// dress returns a copy of the object as it will be applied: with namespace and,
-// if it belongs to an application, tracking id. Everything but metadata is shared with the original.
+// dress returns a copy of the object as it will be applied: with namespace and, if
+// it belongs to an application, its marks. Everything but metadata is shared with
+// the original.
 func (b *builder) dress(it item) manifest.Object {
 	u := *it.obj.Unstructured
 	u.Object = maps.Clone(u.Object)
@@ -218,7 +220,7 @@ func (b *builder) dress(it item) manifest.Object {
 		metadata["namespace"] = it.key.Namespace
 	}
 	if _, crd := manifest.DefinesKind(&u); !crd && b.in.App != "" {
-		track(metadata, manifest.FormatTrackingID(b.in.App, b.in.Namespace, it.key))
+		b.in.Tracking.Mark(metadata, b.in.App, b.in.Namespace, it.key)
 	}
 	return manifest.Object{Unstructured: &u, Provenance: it.obj.Provenance}
 }

@@ -188,7 +188,10 @@ func (b *builder) createNamespace() {
 // tracks reports whether a live object is marked as the application's.
 func (b *builder) tracks(live manifest.Object) bool {
 	id, err := manifest.ParseTrackingID(live.GetAnnotations()[manifest.AnnotationTrackingID])
-	return err == nil && id.App == b.in.App
+	if b.in.Tracking.OfOther(live.Unstructured) {
+		return false
+	}
+	return err == nil && id.App == b.in.App || b.in.Tracking.Method == manifest.TrackByLabel && b.in.Tracking.Labelled(live.Unstructured, b.in.App)
 }
 
 func (b *builder) findHandover(namespace manifest.Key) {
@@ -205,7 +208,8 @@ func (p *Plan) Named(s Step, name string) manifest.Object {
 	u.SetName(name)
 	key := s.Key
 	key.Name = name
-	if metadata, ok := u.Object["metadata"].(map[string]any); ok {
+	_, tracked := u.GetAnnotations()[manifest.AnnotationTrackingID]
+	if metadata, ok := u.Object["metadata"].(map[string]any); ok && tracked {
 		track(metadata, manifest.FormatTrackingID(p.App, p.Namespace, key))
 	}
 	return manifest.Object{Unstructured: u, Provenance: s.Object.Provenance}

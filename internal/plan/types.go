@@ -38,12 +38,17 @@ type Input struct {
 	// Excluded reports whether the installation leaves a kind alone; nil excludes
 	// nothing. Rendered objects of such a kind take no part.
 	Excluded func(schema.GroupKind) bool
+	// Tracking is how objects are marked with the application.
+	Tracking manifest.Tracking
 	// Live holds, per key, the live objects that the rendered set names, and the
 	// destination Namespace if Options.CreateNamespace is set: in sync if it is as
 	// the step that makes it would leave it.
 	Live map[manifest.Key]Live
 	// Prune are live objects that are ours and no longer rendered.
 	Prune []Live
+	// Unproven are live objects that carry our label and that nothing proves are
+	// ours. They are pruned only by an operation that is limited to exactly them.
+	Unproven []Live
 	// Guards returns the Services of the cluster whose admission webhooks have to
 	// agree to an object. Nil stands for no webhooks.
 	Guards func(manifest.Key, *unstructured.Unstructured) []manifest.Key

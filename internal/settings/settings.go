@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/wavetrain/wavetrain/internal/diff"
+	"github.com/wavetrain/wavetrain/internal/manifest"
 )
 
 // Name is the ConfigMap in the control namespace that holds the settings.
@@ -36,6 +37,8 @@ type Settings struct {
 	Updates Updates
 	// RespectRBAC has kinds that may not be read and are not rendered passed over.
 	RespectRBAC bool
+	// Tracking is how objects are marked with their application.
+	Tracking manifest.Tracking
 	// Problems are what could not be read, ordered by key.
 	Problems []Problem
 }
@@ -59,6 +62,7 @@ func Parse(data map[string]string) *Settings {
 		Filter:        r.filter(),
 		Impersonation: r.impersonation(),
 		RespectRBAC:   r.respectRBAC(),
+		Tracking:      r.tracking(),
 	}
 	s.GlobalProjects, s.NoGlobalProjects = r.globalProjects()
 	s.Compare, s.Updates = r.differences(customizations)
@@ -72,7 +76,7 @@ func Parse(data map[string]string) *Settings {
 // Reads tells whether a key of the ConfigMap is read at all: a change of any other is nobody's business.
 func Reads(key string) bool {
 	switch key {
-	case keyCombined, keyExclusions, keyInclusions, keyCompareOptions, keyUpdatesEnabled, keyRespectRBAC:
+	case keyCombined, keyExclusions, keyInclusions, keyCompareOptions, keyUpdatesEnabled, keyRespectRBAC, keyMethod, keyLabel, keyInstallation:
 		return true
 	}
 	return slices.Contains(projectKeys(), key) || slices.ContainsFunc(prefixes(), func(p string) bool { return strings.HasPrefix(key, p) })

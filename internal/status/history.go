@@ -42,7 +42,7 @@ func Evaluated() []v1alpha1.ConditionType {
 		v1alpha1.ConditionInvalidSpecError, v1alpha1.ConditionComparisonError, v1alpha1.ConditionUnknownError,
 		v1alpha1.ConditionSharedResourceWarning, v1alpha1.ConditionRepeatedResourceWarning,
 		v1alpha1.ConditionExcludedResourceWarning, v1alpha1.ConditionOrphanedResourceWarning, v1alpha1.ConditionSyncOptionWarning,
-		ConditionResultsTruncatedWarning,
+		ConditionResultsTruncatedWarning, ConditionExtraneousResourceWarning,
 	}
 }
 
@@ -83,6 +83,8 @@ func PlanConditions(p *plan.Plan) []v1alpha1.ApplicationCondition {
 		switch f.Code {
 		case plan.CodeNamespaceMissing:
 			list = append(list, v1alpha1.ApplicationCondition{Type: v1alpha1.ConditionInvalidSpecError, Message: f.Message})
+		case plan.CodeExtraneousNotOurs:
+			list = append(list, v1alpha1.ApplicationCondition{Type: ConditionExtraneousResourceWarning, Message: withHint(f)})
 		case plan.CodeExcludedKind:
 			list = append(list, v1alpha1.ApplicationCondition{Type: v1alpha1.ConditionExcludedResourceWarning, Message: f.Message})
 		case plan.CodeUnknownOption:

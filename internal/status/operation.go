@@ -22,6 +22,10 @@ const MaxResults = 1000
 // ConditionResultsTruncatedWarning says that results were left out.
 const ConditionResultsTruncatedWarning v1alpha1.ConditionType = "ResultsTruncatedWarning"
 
+// ConditionExtraneousResourceWarning names objects that carry the application's
+// label and are not known to be its own.
+const ConditionExtraneousResourceWarning v1alpha1.ConditionType = "ExtraneousResourceWarning"
+
 // Results turns the results of a rollout into rows of an operation's syncResult,
 // in their order. Beyond limit, ordinary objects are left out: first those that
 // were as they should be, then those that were changed. Hooks, failures and
