@@ -68,6 +68,7 @@ func layers() [][]string {
 		{
 			"internal/pipeline",
 			"internal/rollout",
+			"internal/why",
 		},
 		{
 			"internal/controller",

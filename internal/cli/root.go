@@ -141,8 +141,19 @@ Start with:
 
 func commands(version string, s Streams) []*cobra.Command {
 	return []*cobra.Command{
-		newWavesCmd(s), newDiffCmd(s), newVerifyCmd(s, version), newExplainCmd(s), newRehearseCmd(s), newUpCmd(s), newAppCmd(s), newServeCmd(s), newSandboxCmd(s), newVersionCmd(s, version),
-		newRenderCmd(s), newRenderWorkerCmd(s),
+		newWavesCmd(s),
+		newRenderCmd(s),
+		newDiffCmd(s),
+		newVerifyCmd(s, version),
+		newExplainCmd(s),
+		newRehearseCmd(s),
+		newWhyCmd(s),
+		newUpCmd(s),
+		newAppCmd(s),
+		newServeCmd(s),
+		newSandboxCmd(s),
+		newVersionCmd(s, version),
+		newRenderWorkerCmd(s),
 	}
 }
 

@@ -55,12 +55,12 @@ func NewPreview(ctx context.Context, opts Options, c client.Client, app *v1alpha
 	return &Preview{Comparison: s.comparison, apps: a, dest: s.dest}, nil
 }
 
-// newGlance is a look at an Application by somebody who is not the controller.
-func newGlance(ctx context.Context, opts Options, c client.Client, app *v1alpha1.Application) (*session, error) {
+// bystander is set up like the controller and does nothing of its own accord.
+// Whoever runs a command asks about an Application in a namespace and its
+// neighbours in the control namespace.
+func bystander(opts Options, namespace string, c client.Client) (*applications, error) {
 	opts = opts.withDefaults()
-	// Whoever runs the command asks about this Application and its neighbours in
-	// the control namespace.
-	opts.ApplicationNamespaces = []string{app.Namespace}
+	opts.ApplicationNamespaces = []string{namespace}
 	cares, err := opts.caredFor()
 	if err != nil {
 		return nil, err
@@ -69,7 +69,15 @@ func newGlance(ctx context.Context, opts Options, c client.Client, app *v1alpha1
 	if err != nil {
 		return nil, err
 	}
-	a := newApplications(opts, cares, codec, c)
+	return newApplications(opts, cares, codec, c), nil
+}
+
+// newGlance is a look at an Application by somebody who is not the controller.
+func newGlance(ctx context.Context, opts Options, c client.Client, app *v1alpha1.Application) (*session, error) {
+	a, err := bystander(opts, app.Namespace, c)
+	if err != nil {
+		return nil, err
+	}
 	told, err := a.installation.refresh(ctx)
 	if err != nil {
 		a.end()
@@ -84,6 +92,21 @@ func newGlance(ctx context.Context, opts Options, c client.Client, app *v1alpha1
 // Sides returns an object as it is and as applying it would leave it, as far as the two are compared.
 func (p *Preview) Sides(ctx context.Context, desired *unstructured.Unstructured) (live, predicted *unstructured.Unstructured, err error) {
 	return p.Comparison.Sides(ctx, p.dest, desired)
+}
+
+// OpenDestination connects to the cluster that an Application goes to. The function
+// that is returned ends the connection.
+func OpenDestination(ctx context.Context, opts Options, c client.Client, dest v1alpha1.ApplicationDestination) (*cluster.Cluster, func(), error) {
+	a, err := bystander(opts, opts.Namespace, c)
+	if err != nil {
+		return nil, nil, err
+	}
+	opened, err := a.destinations.get(ctx, a.life, dest)
+	if err != nil {
+		a.end()
+		return nil, nil, err
+	}
+	return opened.Cluster, a.end, nil
 }
 
 // Look returns an object of the destination, nil if there is none.
