@@ -150,6 +150,7 @@ func commands(version string, s Streams) []*cobra.Command {
 		newWhyCmd(s),
 		newUpCmd(s),
 		newAppCmd(s),
+		newRepoCmd(s),
 		newServeCmd(s),
 		newSandboxCmd(s),
 		newVersionCmd(s, version),

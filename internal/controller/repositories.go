@@ -84,6 +84,19 @@ func FindRepository(ctx context.Context, c client.Reader, namespace, url, projec
 	return newRepositories(c, namespace, clock.RealClock{}).find(ctx, url, project)
 }
 
+// DescribeRepository returns what a Secret with the data would say of a repository,
+// beside what is known already.
+func DescribeRepository(ctx context.Context, c client.Reader, namespace, url string, data map[string][]byte) (source.Repository, error) {
+	known, err := newRepositories(c, namespace, clock.RealClock{}).registry(ctx)
+	if err != nil {
+		return source.Repository{}, err
+	}
+	proposed := registry{
+		repositories: []entry{{data: data}}, templates: known.templates, certificates: known.certificates, knownHosts: known.knownHosts,
+	}
+	return proposed.find(url, string(data["project"])), nil
+}
+
 func newRepositories(c client.Reader, namespace string, clock clock.PassiveClock) *repositories {
 	return &repositories{secrets: c, configs: c, namespace: namespace, clock: clock}
 }
@@ -166,7 +179,7 @@ func (g *registry) find(url, project string) source.Repository {
 	repo := source.Repository{URL: url}
 	var own *entry
 	for i, e := range g.repositories {
-		if !sameAddress(e.get(SecretKeyURL), url) || e.get("project") != "" && e.get("project") != project {
+		if !SameAddress(e.get(SecretKeyURL), url) || e.get("project") != "" && e.get("project") != project {
 			continue
 		}
 		if own != nil && own.get(SecretKeyFetchURL) != "" {
@@ -251,9 +264,9 @@ func hasLogin(c source.Credentials) bool {
 	return c.Username != "" || c.Password != "" || c.BearerToken != "" || c.SSHKey != "" || c.ClientCertificate != "" || c.GitHubApp != nil
 }
 
-// sameAddress compares URLs as people spell them; those of OCI registries are
+// SameAddress compares URLs as people spell them; those of OCI registries are
 // written with and without their scheme.
-func sameAddress(a, b string) bool {
+func SameAddress(a, b string) bool {
 	return source.SameRepository(withoutOCI(a), withoutOCI(b))
 }
 

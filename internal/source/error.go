@@ -139,7 +139,7 @@ func diagnose(repo Repository, said string) (reason Reason, detail, hint string)
 
 // advice says what to do about a failure.
 func advice(repo Repository, reason Reason) string {
-	host, add := Host(repo.URL), "add them with 'wavetrain repo add "+repo.display()+"'"
+	host, add := Host(repo.URL), "add them with 'wavetrain repo add "+repo.Display()+"'"
 	switch reason {
 	case Unauthenticated:
 		if !repo.Known {

@@ -67,7 +67,7 @@ func (t *appTokens) get(ctx context.Context, repo Repository, app GitHubApp) (st
 func (t *appTokens) fetch(ctx context.Context, repo Repository, app GitHubApp) (appToken, error) {
 	op := "get a token of GitHub App " + app.ID + " for"
 	fail := func(reason Reason, detail, hint string, err error) error {
-		return &Error{Op: op, URL: repo.display(), Reason: reason, Detail: detail, Hint: hint, Err: err}
+		return &Error{Op: op, URL: repo.Display(), Reason: reason, Detail: detail, Hint: hint, Err: err}
 	}
 	if app.ID == "" || app.InstallationID == "" {
 		return appToken{}, fail(Unauthenticated, "githubAppID or githubAppInstallationID is missing", "complete its repository Secret", nil)

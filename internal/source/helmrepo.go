@@ -83,7 +83,7 @@ func (h *helmRepository) repository() Repository {
 func (h *helmRepository) fail(op string) func(Reason, string, error) error {
 	repo := h.repository()
 	return func(reason Reason, detail string, err error) error {
-		return &Error{Op: op, URL: repo.display(), Reason: reason, Detail: detail, Hint: advice(repo, reason), Err: err}
+		return &Error{Op: op, URL: repo.Display(), Reason: reason, Detail: detail, Hint: advice(repo, reason), Err: err}
 	}
 }
 
@@ -284,7 +284,7 @@ func (h *helmRepository) chart(ctx context.Context, t Target, version string) (T
 	if errOpen != nil {
 		return nil, firstError(err, h.fail("unpack chart "+t.Chart+" "+version+" of")(Other, errOpen.Error(), errOpen))
 	}
-	return a.open(h.repository().display(), version), nil
+	return a.open(h.repository().Display(), version), nil
 }
 
 // remembered is the file that says which archive a version was.

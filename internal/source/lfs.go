@@ -82,7 +82,7 @@ type lfsObject struct {
 // fetchLFS gets one object by the batch API.
 func (m *mirror) fetchLFS(ctx context.Context, repo Repository, id string, size int64) ([]byte, error) {
 	fail := func(reason Reason, detail string, err error) error {
-		return &Error{Op: "fetch LFS object " + id[:8] + " of", URL: repo.display(), Reason: reason, Detail: detail, Hint: advice(repo, reason), Err: err}
+		return &Error{Op: "fetch LFS object " + id[:8] + " of", URL: repo.Display(), Reason: reason, Detail: detail, Hint: advice(repo, reason), Err: err}
 	}
 	creds, address := repo.Credentials.withLogin(repo.fetchURL())
 	if !isHTTP(address) {

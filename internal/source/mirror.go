@@ -141,7 +141,7 @@ func (m *mirror) fetch(ctx context.Context, commit string) error {
 	}
 	if err == nil && !m.has(commit) {
 		err = &Error{
-			Op: "fetch commit " + short(commit) + " of", URL: m.repository().display(), Reason: NoRevision,
+			Op: "fetch commit " + short(commit) + " of", URL: m.repository().Display(), Reason: NoRevision,
 			Detail: "the repository does not have it any more", Hint: "choose another revision",
 		}
 	}
@@ -174,7 +174,7 @@ func (m *mirror) fetchInto(ctx context.Context, commit string) error {
 // words, if they say that it does not give it out, are the cause.
 func gone(repo Repository, op string, cause error) error {
 	return &Error{
-		Op: op, URL: repo.display(), Reason: NoRevision,
+		Op: op, URL: repo.Display(), Reason: NoRevision,
 		Detail: "no branch or tag reaches it any more", Hint: "choose another revision", Err: cause,
 	}
 }
@@ -231,7 +231,7 @@ func (m *mirror) exists() bool {
 func (m *mirror) discard() error {
 	m.objects.forget()
 	if err := os.RemoveAll(m.dir); err != nil {
-		return fmt.Errorf("delete damaged copy of %s: %w", m.repository().display(), err)
+		return fmt.Errorf("delete damaged copy of %s: %w", m.repository().Display(), err)
 	}
 	return nil
 }
@@ -265,7 +265,7 @@ func (m *mirror) examine(commit string) {
 func (m *mirror) lock(ctx context.Context, dir string) (unlock func(), err error) {
 	l := flock.New(dir + ".lock")
 	if _, err := l.TryLockContext(ctx, 50*time.Millisecond); err != nil {
-		return nil, fmt.Errorf("wait for another process that fetches %s: %w", m.repository().display(), err)
+		return nil, fmt.Errorf("wait for another process that fetches %s: %w", m.repository().Display(), err)
 	}
 	// Closing gives the lock back in any case.
 	return func() { _ = l.Close() }, nil

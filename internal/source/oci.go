@@ -88,7 +88,7 @@ func (o *artifacts) repository(t Target) (*remote.Repository, error) {
 }
 
 func (o *artifacts) fail(t Target, op string, reason Reason, detail string, err error) error {
-	display := t.Repository.display()
+	display := t.Repository.Display()
 	if t.Chart != "" {
 		op += " chart " + t.Chart + " of"
 	}
@@ -256,7 +256,7 @@ func (o *artifacts) open(ctx context.Context, t Target, revision string) (Tree, 
 			return nil, o.fail(t, "unpack", Other, err.Error(), err)
 		}
 	}
-	return a.open(t.Repository.display(), revision), nil
+	return a.open(t.Repository.Display(), revision), nil
 }
 
 // digestOf is the digest of a revision that locate has returned. A version that was

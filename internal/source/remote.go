@@ -53,7 +53,7 @@ func (m *mirror) remote(ctx context.Context, op string, run func(context.Context
 func (m *mirror) follow(ctx context.Context, op string, repo Repository, address string) (string, error) {
 	const suffix = "/info/refs?service=git-upload-pack"
 	refuse := func(detail string, err error) error {
-		return &Error{Op: op, URL: repo.display(), Reason: Redirected, Detail: detail, Hint: advice(repo, Redirected), Err: err}
+		return &Error{Op: op, URL: repo.Display(), Reason: Redirected, Detail: detail, Hint: advice(repo, Redirected), Err: err}
 	}
 	creds, _ := repo.Credentials.withLogin(repo.fetchURL())
 	client, err := m.store.httpClient(creds, address)
@@ -106,7 +106,7 @@ func (m *mirror) fail(op string, a *access, err error) error {
 	if errors.As(err, &known) || errors.Is(err, context.Canceled) {
 		return err
 	}
-	e := &Error{Op: op, URL: repo.display(), Reason: Other, Detail: a.censor(err.Error()), Err: err}
+	e := &Error{Op: op, URL: repo.Display(), Reason: Other, Detail: a.censor(err.Error()), Err: err}
 	var said *commandError
 	var silent *noAnswerError
 	switch {

@@ -61,8 +61,8 @@ func (r Repository) related(ctx context.Context, url string) (Repository, error)
 	return r.Related(ctx, url)
 }
 
-// display is the URL as errors show it.
-func (r Repository) display() string { return withoutCredentials(r.URL) }
+// Display is the URL as errors show it.
+func (r Repository) Display() string { return withoutCredentials(r.URL) }
 
 // key identifies the copy of the repository on disk.
 func (r Repository) key() string {

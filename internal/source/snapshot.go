@@ -61,7 +61,7 @@ type place struct {
 var _ Tree = (*Snapshot)(nil)
 
 func openSnapshot(ctx context.Context, m *mirror, commit string) (*Snapshot, error) {
-	display := m.repository().display()
+	display := m.repository().Display()
 	root, err := m.objects.root(commit)
 	if err != nil {
 		return nil, &Error{Op: "open commit " + short(commit) + " of", URL: display, Reason: Damaged, Detail: err.Error(), Err: err}

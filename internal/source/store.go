@@ -152,7 +152,7 @@ func (s *Store) resolve(ctx context.Context, repo Repository, revision, tagPrefi
 		}
 	}
 	return "", &Error{
-		Op: "resolve revision " + quoteRevision(revision) + " of", URL: repo.display(), Reason: NoRevision, Detail: err.Error(), Err: err,
+		Op: "resolve revision " + quoteRevision(revision) + " of", URL: repo.Display(), Reason: NoRevision, Detail: err.Error(), Err: err,
 	}
 }
 

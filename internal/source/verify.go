@@ -67,7 +67,7 @@ func (s *Store) Verify(ctx context.Context, repo Repository, commit string, keys
 		return err
 	}
 	if detail != "" {
-		return &Error{Op: "verify commit " + short(commit) + " of", URL: repo.display(), Reason: Unsigned, Detail: detail, Hint: hint}
+		return &Error{Op: "verify commit " + short(commit) + " of", URL: repo.Display(), Reason: Unsigned, Detail: detail, Hint: hint}
 	}
 	s.verdicts.mu.Lock()
 	defer s.verdicts.mu.Unlock()

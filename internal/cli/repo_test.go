@@ -1,0 +1,115 @@
+// Copyright The Wavetrain Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/kubernetes/scheme"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/wavetrain/wavetrain/internal/controller"
+	"github.com/wavetrain/wavetrain/internal/gitserver/gittest"
+	"github.com/wavetrain/wavetrain/internal/sandbox/sandboxtest"
+	"github.com/wavetrain/wavetrain/internal/source/sourcetest"
+)
+
+func TestRepo(t *testing.T) {
+	const token = "s3cr3t-t0ken"
+	env := sandboxtest.Start(t, sandboxtest.Options{})
+	namespace := env.Namespace(t)
+	repo := gittest.New(t, map[string]string{"x": "1"})
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Authorization") != "Basic "+base64.StdEncoding.EncodeToString([]byte("robot:"+token)) {
+			w.Header().Set("WWW-Authenticate", "Basic realm=git")
+			w.WriteHeader(http.StatusUnauthorized)
+			return
+		}
+		repo.Handler().ServeHTTP(w, r)
+	}))
+	t.Cleanup(server.Close)
+	url := server.URL + "/repo.git"
+	charts := sourcetest.NewHelmRepository(t)
+	charts.Publish(t, "cache", "1.0.0")
+
+	wavetrain := func(stdin string, args ...string) (code int, out, said string) {
+		t.Helper()
+		var stdout, stderr bytes.Buffer
+		code = run(t.Context(), "v0.0.0-test", append(args, "-n", namespace), Streams{
+			In: strings.NewReader(stdin), Out: &stdout, Err: &stderr, Environ: append(gittest.Env(), "HOME=/nonexistent"),
+			Env: func(name string) string { return map[string]string{"KUBECONFIG": env.Kubeconfig}[name] },
+		})
+		if both := stdout.String() + stderr.String(); strings.Contains(both, token) {
+			t.Errorf("wavetrain %v shows the token:\n%s", args, both)
+		}
+		return code, stdout.String(), stderr.String()
+	}
+	expect := func(wantCode int, words, stdin string, args ...string) string {
+		t.Helper()
+		code, out, said := wavetrain(stdin, args...)
+		if code != wantCode || !strings.Contains(out+said, words) {
+			t.Errorf("wavetrain %v: code %d\n%s%s; want %d and %q", args, code, out, said, wantCode, words)
+		}
+		return out
+	}
+
+	expect(exitFailed, "401", "", "repo", "test", url)
+	expect(exitFailed, "nothing was written", "wrong\n", "repo", "add", url, "--username", "robot", "--password-stdin")
+	expect(exitOK, "No repositories found", "", "repo", "list")
+	expect(exitUsage, "standard input is empty", "", "repo", "add", url, "--username", "robot", "--password-stdin")
+	expect(exitUsage, "holds a login", "", "repo", "add", strings.Replace(url, "http://", "http://a:b@", 1))
+	expect(exitUsage, "--type", "", "repo", "add", url, "--type", "svn")
+	expect(exitUsage, "no such file", "", "repo", "add", url, "--ssh-private-key-path", "nothing")
+
+	expect(exitOK, "1 branches and 0 tags", token+"\n", "repo", "add", url, "--username", "robot", "--password-stdin")
+	expect(exitOK, "can be read with its Secret", "", "repo", "test", url)
+	expect(exitFailed, "--upsert", token+"\n", "repo", "add", url, "--username", "robot", "--password-stdin")
+	expect(exitOK, "written", token+"\n", "repo", "add", url, "--username", "robot", "--password-stdin", "--upsert", "--name", "deploy")
+	expect(exitOK, "1 charts", "", "repo", "add", charts.URL, "--type", "helm")
+	expect(exitOK, "written", token, "repo", "add", "https://git.example.test/acme", "--template", "--bearer-token-stdin", "--project", "shop")
+
+	table := expect(exitOK, "CREDENTIALS", "", "repo", "list", "-o", "wide")
+	for _, words := range []string{url, "password", "deploy", charts.URL, "https://git.example.test/acme*", "bearer token", "shop"} {
+		if !strings.Contains(table, words) {
+			t.Errorf("the list lacks %q:\n%s", words, table)
+		}
+	}
+	var list []controller.KnownRepository
+	if err := json.Unmarshal([]byte(expect(exitOK, "", "", "repo", "get", url, "-o", "json")), &list); err != nil || len(list) != 1 || list[0].Name != "deploy" {
+		t.Errorf("get: %v, %v", list, err)
+	}
+
+	c, err := client.New(env.Config, client.Options{Scheme: scheme.Scheme})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var secrets corev1.SecretList
+	if err := c.List(t.Context(), &secrets, client.InNamespace(namespace), client.MatchingLabels{controller.SecretTypeLabel: controller.SecretTypeRepository}); err != nil || len(secrets.Items) != 2 {
+		t.Errorf("%d Secrets, %v; want 2", len(secrets.Items), err)
+	}
+	for i := range secrets.Items {
+		if s := secrets.Items[i]; string(s.Data["url"]) == url && (string(s.Data["password"]) != token || string(s.Data["username"]) != "robot") {
+			t.Errorf("the Secret holds %q", s.Data)
+		}
+	}
+
+	expect(exitOK, "removed", "", "repo", "rm", url)
+	expect(exitFailed, "no Secret", "", "repo", "rm", url)
+	expect(exitFailed, "401", "", "repo", "test", url)
+	if left, err := os.ReadDir(os.TempDir()); err == nil {
+		for _, e := range left {
+			if strings.HasPrefix(e.Name(), "wavetrain-repo-") {
+				t.Errorf("%s is left", e.Name())
+			}
+		}
+	}
+}
