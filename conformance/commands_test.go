@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -20,6 +21,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/dynamic"
 	"sigs.k8s.io/yaml"
 
 	"github.com/wavetrain/wavetrain/api/v1alpha1"
@@ -241,12 +243,38 @@ func deleteObject(ctx context.Context, w *world, _ *testscript.TestScript, args 
 		if err != nil {
 			return err
 		}
+		if r.name, err = oneOf(ctx, resource, r.name); err != nil {
+			return err
+		}
 		background := metav1.DeletePropagationBackground
 		if err := resource.Delete(ctx, r.name, metav1.DeleteOptions{PropagationPolicy: &background}); err != nil && !apierrors.IsNotFound(err) {
 			return err
 		}
 	}
 	return nil
+}
+
+// oneOf returns the first name, in order, that a pattern and the labels behind it in
+// brackets fit; a name without any wildcard stands for itself.
+func oneOf(ctx context.Context, resource dynamic.ResourceInterface, pattern string) (string, error) {
+	glob, labels, _ := strings.Cut(strings.TrimSuffix(pattern, "]"), "[")
+	if !strings.Contains(glob, "*") {
+		return pattern, nil
+	}
+	list, err := resource.List(ctx, metav1.ListOptions{LabelSelector: labels})
+	if err != nil {
+		return "", err
+	}
+	var names []string
+	for _, item := range list.Items {
+		if fits, err := path.Match(glob, item.GetName()); err == nil && fits && item.GetDeletionTimestamp() == nil {
+			names = append(names, item.GetName())
+		}
+	}
+	if len(names) == 0 {
+		return "", fmt.Errorf("there is no %s", pattern)
+	}
+	return slices.Min(names), nil
 }
 
 // patch OBJECT YAML merges a change into an object.

@@ -26,29 +26,31 @@ const maxNamed = 5
 // deleteManaged deletes what the Application manages, the highest wave first and
 // each wave when the one before is gone; it reports whether nothing is left.
 func (s *session) deleteManaged(ctx context.Context, policy metav1.DeletionPropagation) (done bool, err error) {
-	left, err := s.deletable(ctx)
+	left, kept, err := s.deletable(ctx)
 	if err != nil || len(left) == 0 {
 		return err == nil, err
 	}
 	if question := confirmation(s.app, left); question != "" {
-		s.deleting(question)
+		s.deleting(question + staying(kept))
 		return false, nil
 	}
 	wave := highestWave(left)
-	s.deleting(fmt.Sprintf("waiting for the deletion of %d objects, wave %d first: %s", len(left), manifest.Wave(wave[0]), remaining(wave)))
+	s.deleting(fmt.Sprintf("waiting for the deletion of %d objects, wave %d first: %s%s", len(left), manifest.Wave(wave[0]), remaining(wave), staying(kept)))
 	return false, s.deleteWave(ctx, wave, policy)
 }
 
 // deletable returns the live objects that go with the Application: not
 // CustomResourceDefinitions, which other people's objects may need, and not what
-// an annotation or the project protects.
-func (s *session) deletable(ctx context.Context) ([]*unstructured.Unstructured, error) {
+// an annotation or the project protects. Those are named, and so is the namespace that
+// the Application has made for itself.
+func (s *session) deletable(ctx context.Context) (list []*unstructured.Unstructured, kept []string, err error) {
 	var kinds []schema.GroupKind
 	add := func(gk schema.GroupKind) {
 		if _, served := s.dest.Scope(gk); served && !slices.Contains(kinds, gk) {
 			kinds = append(kinds, gk)
 		}
 	}
+	add(schema.GroupKind{Kind: "Namespace"})
 	for _, r := range s.app.Status.Resources {
 		add(schema.GroupKind{Group: r.Group, Kind: r.Kind})
 	}
@@ -57,7 +59,7 @@ func (s *session) deletable(ctx context.Context) ([]*unstructured.Unstructured, 
 		add(e.GroupKind())
 	}
 	if err := s.dest.Watch(ctx, kinds...); err != nil {
-		return nil, fmt.Errorf("watch %s: %w", s.dest.Server, err)
+		return nil, nil, fmt.Errorf("watch %s: %w", s.dest.Server, err)
 	}
 	all := map[types.UID]*unstructured.Unstructured{}
 	for _, obj := range s.dest.Tracked(s.instance) {
@@ -70,24 +72,48 @@ func (s *session) deletable(ctx context.Context) ([]*unstructured.Unstructured, 
 	}
 	// What goes with this Application is from now on for others to take.
 	s.wakeups.add(s.renderings.remove(nameOf(s.app))...)
-	var list []*unstructured.Unstructured
 	var keys []manifest.Key
 	for _, obj := range all {
 		key := manifest.KeyOf(obj)
 		switch {
 		case stays(s.app, obj) || s.forbids(key) != "":
+			kept = append(kept, key.Short())
 		case s.renderedElsewhere(key):
 			if err := s.handOver(ctx, obj); err != nil {
-				return nil, err
+				return nil, nil, err
 			}
+			kept = append(kept, key.Short())
 		default:
-			list = append(list, obj)
-			keys = append(keys, key)
+			list, keys = append(list, obj), append(keys, key)
 		}
 	}
+	kept = append(kept, s.ownNamespace(all)...)
+	slices.Sort(kept)
 	slices.SortFunc(list, func(a, b *unstructured.Unstructured) int { return manifest.KeyOf(a).Compare(manifest.KeyOf(b)) })
 	s.watchlist.set(nameOf(s.app), s.instance, s.dest.Server, keys)
-	return list, nil
+	return list, kept, nil
+}
+
+// ownNamespace names the namespace that the Application makes for itself, unless it
+// manages it as well: it belongs to nobody and is never deleted with it.
+func (s *session) ownNamespace(managed map[types.UID]*unstructured.Unstructured) []string {
+	key := manifest.Key{Kind: "Namespace", Name: s.app.Spec.Destination.Namespace}
+	live, exists := s.dest.Get(key)
+	if !exists || managed[live.GetUID()] != nil || !manifest.ParseOptions(s.app.Spec.SyncOptionList()...).Has("CreateNamespace=true") {
+		return nil
+	}
+	return []string{key.Short()}
+}
+
+// staying says what outlives the Application.
+func staying(kept []string) string {
+	switch len(kept) {
+	case 0:
+		return ""
+	case 1:
+		return "; " + kept[0] + " stays"
+	}
+	return "; " + bounded(kept) + " stay"
 }
 
 // stays tells whether a managed object outlives the Application. What the object

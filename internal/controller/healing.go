@@ -5,6 +5,7 @@ package controller
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"maps"
 	"slices"
@@ -197,6 +198,31 @@ func (s *session) driftOn(keys []manifest.Key) drift {
 		maps.Copy(fields, driftOf(key, s.comparison))
 	}
 	return fields
+}
+
+// healMeanwhile heals what a running operation has applied while it waits for
+// somebody to agree to prunes, which may take long.
+func (s *session) healMeanwhile(ctx context.Context, run *operationRun) {
+	if !s.app.Spec.AutomatedSelfHeal() || !run.Asks() || s.lookAt(ctx, run.desired) != nil {
+		return
+	}
+	var drifted []manifest.Key
+	for key, verdict := range s.comparison.Verdicts {
+		if verdict.InSync() || slices.Contains(s.foreign(), key) {
+			continue
+		}
+		if due := s.healDue(key); due.After(s.now) {
+			s.by(due)
+			continue
+		}
+		drifted = append(drifted, key)
+	}
+	if len(drifted) == 0 {
+		return
+	}
+	if healed := run.Restore(drifted); len(healed) > 0 {
+		s.st.healing.note(s.driftOn(healed), s.now)
+	}
 }
 
 // tellFights has the status say who changes again and again what is healed.

@@ -338,6 +338,7 @@ func (s *session) whileRunning(ctx context.Context) error {
 	if run.request.InitiatedBy.Automated && !s.ownOptions().Has(noSupersede) {
 		s.supersede(ctx, run)
 	}
+	s.healMeanwhile(ctx, run)
 	if next := s.st.statusAt.Add(progressEvery); s.now.Before(next) {
 		s.by(next)
 		return nil

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/wavetrain/wavetrain/internal/diag"
+	"github.com/wavetrain/wavetrain/internal/inventory"
 	"github.com/wavetrain/wavetrain/internal/manifest"
 )
 
@@ -50,7 +51,9 @@ func (b *builder) prune() {
 		}
 		b.decidePrune(s)
 		b.guard(s, live.Dependants)
-		if live.Holder != (manifest.Key{}) && !b.prunesHeld(s) && (s.Action == Prune || s.Confirm) {
+		yields := inventory.Holdable(key.GroupKind()) && !b.prunesHeld(s)
+		s.Yields = yields && s.Action == Prune
+		if live.Holder != (manifest.Key{}) && yields && (s.Action == Prune || s.Confirm) {
 			s.Action, s.Confirm, s.Risk, s.Deferred = SkipPrune, false, "", true
 			s.Reason = "deferred: still used by " + live.Holder.Short()
 		}
@@ -150,7 +153,7 @@ func (b *builder) guard(s *placed, dependants string) {
 func (b *builder) guardAll(prunes []*placed) {
 	gone, all := 0, len(prunes)
 	for _, s := range prunes {
-		if s.Action == Prune || s.Confirm {
+		if s.Action == Prune || s.Confirm || s.Deferred && s.Yields {
 			gone++
 		}
 	}
@@ -163,7 +166,14 @@ func (b *builder) guardAll(prunes []*placed) {
 		return
 	}
 	for _, s := range prunes {
-		if s.Action == Prune && b.guards(s) {
+		if !b.guards(s) {
+			continue
+		}
+		if s.Deferred {
+			// It waits for its own operation, which asks for itself.
+			s.Yields = false
+		}
+		if s.Action == Prune {
 			s.confirm(fmt.Sprintf("%d of %d objects would be deleted", gone, all))
 		}
 	}

@@ -64,8 +64,8 @@ type Live struct {
 	// Dependants says what would be lost with the object if it were pruned, as far
 	// as the application does not remove it itself: "3 Widgets of others".
 	Dependants string
-	// Holder still uses the object, so that pruning it has to wait; the zero key
-	// stands for nobody.
+	// Holder uses the object now, so that pruning it has to wait; the zero key stands
+	// for nobody. Who does when the prune's turn comes is another question.
 	Holder manifest.Key
 }
 
@@ -215,6 +215,9 @@ type Step struct {
 	// Deferred is set on a SkipPrune step that waits for the end of what still uses
 	// the object; it holds nothing up.
 	Deferred bool `json:"deferred,omitempty"`
+	// Yields is set on a prune that is put off if something uses the object when its
+	// turn comes, and on a deferred one that is carried out if nothing does any more.
+	Yields bool `json:"yields,omitempty"`
 	// Risk is why the prune guard wants that approval: what would be lost.
 	Risk string `json:"risk,omitempty"`
 	// Later says why the API server can judge the step only when its turn comes:

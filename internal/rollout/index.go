@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/wavetrain/wavetrain/internal/health"
+	"github.com/wavetrain/wavetrain/internal/inventory"
 	"github.com/wavetrain/wavetrain/internal/manifest"
 	"github.com/wavetrain/wavetrain/internal/plan"
 	"github.com/wavetrain/wavetrain/internal/rollout/machine"
@@ -72,6 +73,11 @@ func (x *index) add(step *plan.Step, operation string, kinds map[schema.GroupKin
 	}
 
 	kinds[key.GroupKind()] = true
+	if step.Yields {
+		for _, gk := range inventory.HolderKinds() {
+			kinds[gk] = true
+		}
+	}
 	for _, need := range step.Needs {
 		kinds[need.Object.GroupKind()], kinds[need.Producer.GroupKind()] = true, true
 	}

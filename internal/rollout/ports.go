@@ -41,6 +41,8 @@ type Live interface {
 	Get(key manifest.Key) (*unstructured.Unstructured, bool)
 	// GetOwned is Get with the entries that say which manager owns which field.
 	GetOwned(key manifest.Key) (*unstructured.Unstructured, []metav1.ManagedFieldsEntry, bool)
+	// List returns the watched objects of a kind.
+	List(gk schema.GroupKind) []*unstructured.Unstructured
 	// Children returns the objects that name uid as an owner.
 	Children(uid types.UID) []*unstructured.Unstructured
 	// Subscribe calls fn, which must not block, for every change.

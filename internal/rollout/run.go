@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/wavetrain/wavetrain/internal/event"
+	"github.com/wavetrain/wavetrain/internal/manifest"
 	"github.com/wavetrain/wavetrain/internal/rollout/machine"
 )
 
@@ -41,6 +42,8 @@ type Run struct {
 	outcome Outcome
 	// trouble is a transient error that an action is being retried for.
 	trouble trouble
+	// drifted are objects to be applied once more.
+	drifted []manifest.Key
 	// untried are the steps that a dry run could tell nothing about, with the reason.
 	untried map[string]string
 }
@@ -233,6 +236,12 @@ func (r *Run) loop(ctx context.Context) error {
 			}
 		case again:
 		default:
+			if restored, err := r.restore(ctx); err != nil || restored {
+				if err != nil {
+					return err
+				}
+				continue
+			}
 			if err := r.sleep(ctx, d.WakeAt); err != nil {
 				return err
 			}
@@ -244,9 +253,10 @@ func (r *Run) loop(ctx context.Context) error {
 // meanwhile, so that it must look once more before it sleeps.
 func (r *Run) next(ctx context.Context) (d machine.Decision, again bool) {
 	now := r.driver.opts.Clock.Now()
-	look := r.observer(ctx)
+	look, users := r.observer(ctx), r.users()
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	r.machine.Users(users)
 	d = r.machine.Next(look, now)
 	r.record = r.machine.Record()
 	return d, r.interest.set(r.machine.Interest(), r.cluster)
@@ -283,7 +293,7 @@ func (r *Run) save(ctx context.Context, finished bool) error {
 	r.mu.Lock()
 	r.state = r.state.update(r.record.Clone())
 	if finished {
-		r.state = r.state.end(!r.op.Partial, r.op.Spec).deferring(r.op.Plan)
+		r.state = r.state.end(!r.op.Partial, r.op.Spec).deferring(r.op.Plan, r.record)
 	}
 	state := r.state
 	r.mu.Unlock()

@@ -26,7 +26,7 @@ func (t *turn) deletions(g *group) bool {
 	}
 	for _, task := range g.tasks {
 		switch {
-		case task.step.Action == plan.SkipPrune && !task.step.Confirm:
+		case task.step.Action == plan.SkipPrune && !task.step.Confirm && !task.step.Yields:
 			if t.record(task).State == Pending {
 				t.settle(task, Skipped, task.step.Reason)
 			}
@@ -64,7 +64,7 @@ func (t *turn) questions(g *group) []*task {
 // prune moves one prune on; it reports whether a deletion was issued.
 func (t *turn) prune(task *task) bool {
 	s := t.record(task)
-	if s.State.Done() {
+	if s.State.Done() || s.State == Pending && t.yields(task) {
 		return false
 	}
 	o := t.observe(task.key)
@@ -84,6 +84,30 @@ func (t *turn) prune(task *task) bool {
 		return true
 	}
 	return false
+}
+
+// yields puts a prune off whose object something uses, now that its turn has come;
+// it reports whether it did. A prune that was put off when the plan was made stays
+// so if nobody can be asked.
+func (t *turn) yields(task *task) bool {
+	if !task.step.Yields || !t.observe(task.key).Exists {
+		return false
+	}
+	reason := task.step.Reason
+	if t.users == nil {
+		if !task.step.Deferred {
+			return false
+		}
+	} else {
+		user, used := t.users(task.key)
+		if !used {
+			return false
+		}
+		reason = "deferred: still used by " + user.Short()
+	}
+	t.edit(task).Deferred = true
+	t.settle(task, Skipped, reason)
+	return true
 }
 
 // clear makes room for a hook that has not been created in this attempt: any

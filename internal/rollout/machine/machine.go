@@ -29,6 +29,8 @@ type Machine struct {
 	failing, finished  bool
 	// confirmed allows prunes that need a confirmation.
 	confirmed bool
+	// users tells who uses an object that is about to be pruned; nil for nobody.
+	users func(manifest.Key) (user manifest.Key, used bool)
 	// held are the objects that the last turn found waiting.
 	held []manifest.Key
 	// opens is when the next group may begin, if a pause is wanted between groups. It
@@ -178,6 +180,9 @@ func (m *Machine) Waiting() []manifest.Key { return m.held }
 
 // Confirm allows the prunes that need a confirmation.
 func (m *Machine) Confirm() { m.confirmed = true }
+
+// Users has prunes ask who uses their objects when their turn comes.
+func (m *Machine) Users(of func(manifest.Key) (user manifest.Key, used bool)) { m.users = of }
 
 // record returns the step's record; the zero record if there is none.
 func (m *Machine) record(t *task) *StepRecord {

@@ -172,6 +172,8 @@ type StepRecord struct {
 	Rejected bool `json:"rejected,omitempty"`
 	// Retry says that a failed step may succeed on a timer, without any change.
 	Retry bool `json:"retry,omitempty"`
+	// Deferred says that a prune was put off because something uses the object.
+	Deferred bool `json:"deferred,omitempty"`
 	// Cause is the object whose change may mend a failed step, if it is not the
 	// step's own.
 	Cause *manifest.Key `json:"cause,omitempty"`

@@ -169,10 +169,51 @@ func (t *turn) telling() Wait {
 			w.More++
 		}
 	}
+	if first.kind == confirmation {
+		w.Reason = t.risks()
+	}
 	if first.kind == forEffect {
 		w.Effect, w.Needer = &first.effect, &first.task.key
 	}
 	return w
+}
+
+// maxRisks bounds how many prunes a question names.
+const maxRisks = 12
+
+// risks names the prunes that somebody has to agree to, those with the same reason
+// together, and what would be lost with them.
+func (t *turn) risks() string {
+	var reasons []string
+	names := map[string][]string{}
+	asked := 0
+	for _, w := range t.waits {
+		if w.kind != confirmation {
+			continue
+		}
+		if asked++; asked > maxRisks {
+			continue
+		}
+		if names[w.reason] == nil {
+			reasons = append(reasons, w.reason)
+		}
+		names[w.reason] = append(names[w.reason], w.object.Short())
+	}
+	if asked == 1 {
+		return reasons[0]
+	}
+	var texts []string
+	for _, reason := range reasons {
+		text := strings.Join(names[reason], ", ")
+		if reason != "" {
+			text += ": " + reason
+		}
+		texts = append(texts, text)
+	}
+	if over := asked - maxRisks; over > 0 {
+		texts = append(texts, fmt.Sprintf("and %d more", over))
+	}
+	return strings.Join(texts, "; ")
 }
 
 func rank(w waiting) int {

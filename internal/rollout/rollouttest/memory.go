@@ -156,6 +156,17 @@ func (m *Memory) Get(key manifest.Key) (*unstructured.Unstructured, bool) {
 	return u.DeepCopy(), true
 }
 
+// List implements rollout.Live.
+func (m *Memory) List(gk schema.GroupKind) []*unstructured.Unstructured {
+	var list []*unstructured.Unstructured
+	for _, u := range m.Objects() {
+		if u.GroupVersionKind().GroupKind() == gk {
+			list = append(list, u)
+		}
+	}
+	return list
+}
+
 // GetOwned implements rollout.Live; nobody is known to own anything.
 func (m *Memory) GetOwned(key manifest.Key) (*unstructured.Unstructured, []metav1.ManagedFieldsEntry, bool) {
 	u, ok := m.Get(key)
