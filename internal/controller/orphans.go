@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -43,9 +44,12 @@ type unownedIn struct {
 
 	// reading lets one Application read while the others wait for it.
 	reading sync.Mutex
-	// listed are the objects of kinds that are not watched.
+	// listed are the objects of kinds that are not watched, watched the others:
+	// they are read anew when something in the namespace has stirred.
 	listed   []cluster.Unowned
 	listedAt time.Time
+	watched  []cluster.Unowned
+	quiet    atomic.Bool
 
 	// reported are the orphans that an Application was told of last.
 	reported map[manifest.Key]bool
@@ -108,6 +112,7 @@ func (o *orphanage) concerned(server string, change cluster.Change) []types.Name
 	if in == nil {
 		return nil
 	}
+	in.quiet.Store(false)
 	came := change.Type == cluster.Added && len(change.Owners) == 0 && change.TrackingID == ""
 	found := in.reported[change.Key] && (change.Type == cluster.Deleted || len(change.Owners) > 0 || change.TrackingID != "")
 	if !came && !found {
@@ -132,15 +137,14 @@ func (in *unownedIn) unowned(ctx context.Context, dest *destination, at space, f
 		}
 		in.listed, in.listedAt = listed, now
 	}
-	watched := dest.WatchedUnowned(at.namespace)
-	all := watched
-	seen := make(map[manifest.Key]bool, len(watched))
-	for _, u := range watched {
-		seen[u.Key] = true
+	// What stirs from here on is seen at the next look.
+	if !in.quiet.Swap(true) || fresh {
+		in.watched = dest.WatchedUnowned(at.namespace)
 	}
+	all := slices.Clone(in.watched)
 	for _, u := range in.listed {
 		// A kind that is watched since it was listed is known better.
-		if !seen[u.Key] && !dest.Watches(u.Key.GroupKind()) {
+		if !dest.Watches(u.Key.GroupKind()) {
 			all = append(all, u)
 		}
 	}
