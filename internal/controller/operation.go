@@ -4,6 +4,7 @@
 package controller
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
@@ -332,7 +333,7 @@ func (s *session) whileRunning(ctx context.Context) error {
 	if s.closedOn(ctx, run) {
 		return s.patch(ctx)
 	}
-	if reason := s.excluded(run.plan); reason != "" {
+	if reason := cmp.Or(s.excluded(run.plan), s.unpermitted(ctx, run)); reason != "" {
 		run.Supersede(reason)
 	}
 	if run.request.InitiatedBy.Automated && !s.ownOptions().Has(noSupersede) {

@@ -26,6 +26,12 @@ import (
 // not permit.
 const codeNotPermitted = "not-permitted"
 
+// notPermittedError is what the project does not permit about an Application, as
+// opposed to a project that cannot be read.
+type notPermittedError string
+
+func (e notPermittedError) Error() string { return string(e) }
+
 // loadProject reads the Application's project, once per look.
 func (s *session) loadProject(ctx context.Context) error {
 	if s.permits != nil {
@@ -45,7 +51,7 @@ func (s *session) loadProject(ctx context.Context) error {
 	}
 	permits := project.New(p)
 	if refusal := permits.CheckNamespace(s.app.Name, s.app.Namespace, s.opts.Namespace); refusal != "" {
-		return errors.New(refusal)
+		return notPermittedError(refusal)
 	}
 	s.project, s.permits = p, permits
 	return nil
@@ -64,9 +70,23 @@ func (s *session) checkProject(ctx context.Context) error {
 // Application's destination.
 func (s *session) checkSources(sources []v1alpha1.ApplicationSource) error {
 	if problems := s.permits.CheckApplication(sources, s.target()); len(problems) > 0 {
-		return errors.New(strings.Join(problems, "; "))
+		return notPermittedError(strings.Join(problems, "; "))
 	}
 	return nil
+}
+
+// unpermitted says what of a running operation the project has come to forbid as a
+// whole: where it comes from, where it goes to, or the Application itself.
+func (s *session) unpermitted(ctx context.Context, run *operationRun) string {
+	err := s.loadProject(ctx)
+	if err == nil {
+		err = s.checkSources(run.sources)
+	}
+	var refusal notPermittedError
+	if errors.As(err, &refusal) {
+		return noLongerPermitted + refusal.Error()
+	}
+	return ""
 }
 
 // target is the destination as projects know it.
@@ -114,13 +134,16 @@ func forbidden(p *plan.Plan) map[manifest.Key]bool {
 	return keys
 }
 
+// noLongerPermitted begins the message of an operation that the project ends.
+const noLongerPermitted = "the project no longer permits what is rolled out: "
+
 // revoked says what the project has come to forbid of an operation in progress:
 // objects, or to write at all; nothing if it forbids nothing.
 func revoked(p *plan.Plan) string {
 	for _, f := range p.Findings {
 		switch f.Code {
 		case codeNotPermitted:
-			return "the project no longer permits what is rolled out: " + f.Message
+			return noLongerPermitted + f.Message
 		case codeNoIdentity:
 			return f.Message
 		}
