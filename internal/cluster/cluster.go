@@ -49,6 +49,7 @@ type Cluster struct {
 	dynamic dynamic.Interface
 	meta    metadata.Interface
 	catalog *catalog
+	schemas *schemas
 	store   *store
 	codec   *Codec
 	// accepted are writes that the API server is known to accept.
@@ -117,6 +118,7 @@ func New(cfg *rest.Config, opts Options) (*Cluster, error) {
 		return nil, fmt.Errorf("connect to %s: %w", cfg.Host, err)
 	}
 	c.life, c.close = context.WithCancel(context.Background())
+	c.schemas = newSchemas(disco.OpenAPIV3WithContext)
 	c.catalog = newCatalog(disco, opts.Clock, cfg.Host)
 	c.store = newStore()
 	if c.codec = opts.Codec; c.codec == nil {

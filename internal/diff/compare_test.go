@@ -250,10 +250,10 @@ func TestCompareTakesOver(t *testing.T) {
 	}
 }
 
-// TestMergeSaysNullAsItIsWritten: what null means depends on the field, and the server knows.
+// TestMergeSaysNullAsItIsWritten: what null means in a custom resource depends on the field, and the server knows.
 func TestMergeSaysNullAsItIsWritten(t *testing.T) {
-	live := object(t, `{apiVersion: v1, kind: ConfigMap, metadata: {name: x}, data: {a: "", b: x}}`)
-	want := object(t, `{apiVersion: v1, kind: ConfigMap, metadata: {name: x}, data: {a: null, b: x}}`)
+	live := object(t, `{apiVersion: example.com/v1, kind: Widget, metadata: {name: x}, data: {a: "", b: x}}`)
+	want := object(t, `{apiVersion: example.com/v1, kind: Widget, metadata: {name: x}, data: {a: null, b: x}}`)
 	data, _, _ := unstructured.NestedMap(Merge(want, live, Options{}).Object, "data")
 	if value, there := data["a"]; !there || value != nil {
 		t.Errorf("data.a is %v (there: %t), want null", value, there)
@@ -278,12 +278,14 @@ func TestMergeKeepsInheritedLabels(t *testing.T) {
 	}
 }
 
-// TestNormalizeProtocols: an empty protocol is no key of its own.
-func TestNormalizeProtocols(t *testing.T) {
+// TestNormalizeCompletes: an empty protocol is no key of its own, and null says nothing.
+func TestNormalizeCompletes(t *testing.T) {
 	for name, row := range map[string]struct{ object, want string }{
 		"empty":      {`{apiVersion: v1, kind: Service, spec: {ports: [{port: 80, protocol: ""}]}}`, `{apiVersion: v1, kind: Service, spec: {ports: [{port: 80}]}}`},
 		"null":       {`{apiVersion: v1, kind: Service, spec: {ports: [{port: 80, protocol: null}]}}`, `{apiVersion: v1, kind: Service, spec: {ports: [{port: 80}]}}`},
 		"of Pods":    {`{apiVersion: apps/v1, kind: Deployment, spec: {containers: [{ports: [{protocol: ""}]}]}}`, `{apiVersion: apps/v1, kind: Deployment, spec: {containers: [{ports: [{}]}]}}`},
+		"a null":     {`{apiVersion: v1, kind: PersistentVolumeClaim, spec: {storageClassName: null}}`, `{apiVersion: v1, kind: PersistentVolumeClaim, spec: {}}`},
+		"their null": {`{apiVersion: example.com/v1, kind: Widget, spec: {a: null}}`, `{apiVersion: example.com/v1, kind: Widget, spec: {a: null}}`},
 		"another":    {`{apiVersion: v1, kind: Service, spec: {ports: [{port: 80, protocol: UDP}]}}`, `{apiVersion: v1, kind: Service, spec: {ports: [{port: 80, protocol: UDP}]}}`},
 		"not theirs": {`{apiVersion: example.com/v1, kind: Widget, spec: {ports: [{protocol: ""}]}}`, `{apiVersion: example.com/v1, kind: Widget, spec: {ports: [{protocol: ""}]}}`},
 	} {

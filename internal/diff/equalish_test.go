@@ -162,12 +162,12 @@ func TestEqualish(t *testing.T) {
 			}},
 		},
 		"NullInGit": {
-			reason: "a field that is set to null is owned and has the server's default",
+			reason: "null says nothing: what we own of the field has to go",
 			git:    func(u *unstructured.Unstructured) { u.Object["spec"].(map[string]any)["replicas"] = nil },
-			want:   true,
 		},
 		"NullEdited": {
-			reason: "somebody else's value in its place is drift",
+			reason: "null says nothing: somebody else's value is theirs",
+			want:   true,
 			edit:   func(s server) { s.edit("kubectl-scale", set(t, int64(5), "spec", "replicas")) },
 			git:    func(u *unstructured.Unstructured) { u.Object["spec"].(map[string]any)["replicas"] = nil },
 		},
@@ -270,5 +270,69 @@ func BenchmarkEqualish(b *testing.B) {
 		if !Equalish(desired, live, opts) {
 			b.Fatal("not in sync")
 		}
+	}
+}
+
+// widgets is what an API server publishes about a kind with a list of each sort.
+const widgets = `{"components": {"schemas": {"com.example.v1.Widget": {
+  "type": "object", "x-kubernetes-group-version-kind": [{"group": "example.com", "version": "v1", "kind": "Widget"}],
+  "properties": {
+    "apiVersion": {"type": "string"}, "kind": {"type": "string"},
+    "metadata": {"type": "object", "properties": {"name": {"type": "string"}, "labels": {"type": "object", "additionalProperties": {"type": "string"}}, "annotations": {"type": "object", "additionalProperties": {"type": "string"}}}},
+    "spec": {"type": "object", "properties": {
+      "size": {"type": "string", "default": "small"},
+      "port": {"x-kubernetes-int-or-string": true},
+      "since": {"type": "string", "format": "date-time"},
+      "limits": {"type": "object", "additionalProperties": {"type": "string"}},
+      "free": {"type": "object", "x-kubernetes-preserve-unknown-fields": true},
+      "parts": {"type": "array", "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"], "items": {"type": "object", "properties": {"name": {"type": "string"}, "v": {"type": "string", "default": "d"}}}},
+      "tags": {"type": "array", "x-kubernetes-list-type": "set", "items": {"type": "string"}},
+      "steps": {"type": "array", "x-kubernetes-list-type": "atomic", "items": {"type": "string"}}}}}}}}}`
+
+// TestSettled needs nobody to own anything: what matters is what comes out.
+func TestSettled(t *testing.T) {
+	schema, err := ReadSchema([]byte(widgets))
+	if err != nil {
+		t.Fatal(err)
+	}
+	widget := func(spec string) *unstructured.Unstructured {
+		return object(t, "{apiVersion: example.com/v1, kind: Widget, metadata: {name: w}, spec: {"+spec+"}}")
+	}
+	for name, tc := range map[string]struct {
+		reason, desired, live string
+		want                  bool
+	}{
+		"equal":              {"nothing comes out that is not there", "size: large", "size: large", true},
+		"another value":      {"it differs", "size: large", "size: small", false},
+		"default":            {"what the server filled in is not wanted otherwise", "", "size: small", true},
+		"missing":            {"it has to be set", "size: small", "", false},
+		"quantity":           {"another way of writing the amount", `limits: {cpu: "1"}`, "limits: {cpu: 1000m}", true},
+		"other amount":       {"it differs", `limits: {cpu: "1"}`, "limits: {cpu: 1001m}", false},
+		"moment":             {"another way of writing the time", `since: "2026-01-01T00:00:00Z"`, `since: "2026-01-01T01:00:00+01:00"`, true},
+		"port":               {"a number is not its text", "port: 80", `port: "80"`, false},
+		"item of others":     {"a list with keys has room for others' items", "parts: [{name: a}]", "parts: [{name: b, v: d}, {name: a, v: d}]", true},
+		"item missing":       {"it has to be added", "parts: [{name: a}, {name: c}]", "parts: [{name: a, v: d}]", false},
+		"tag of others":      {"a set has room for others' members", "tags: [x]", "tags: [x, y]", true},
+		"tag missing":        {"it has to be added", "tags: [x, z]", "tags: [x]", false},
+		"step of others":     {"a whole has no room", "steps: [x]", "steps: [x, y]", false},
+		"steps in order":     {"the order of a whole counts", "steps: [x, y]", "steps: [y, x]", false},
+		"free":               {"what has no schema is merged by its fields", "free: {a: {b: 1}}", "free: {a: {b: 1, c: 2}}", true},
+		"free, other value":  {"it differs", "free: {a: {b: 1}}", "free: {a: {b: 2}}", false},
+		"unknown field":      {"the server says what becomes of it", "nonsense: 1", "", false},
+		"two of one key":     {"the server says what becomes of it", "parts: [{name: a}, {name: a}]", "parts: [{name: a}]", false},
+		"null":               {"the server says what it means", "size: null", "size: small", false},
+		"null of nothing":    {"there is nothing to take away", "size: null", "", true},
+		"null in a free map": {"the server says what it means", "free: {a: null}", "free: {a: 1}", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, shared := range []bool{true, false} {
+				if got := Settled(widget(tc.desired), widget(tc.live), Options{}, shared, schema); got != tc.want {
+					t.Errorf("%s: settled %t, want %t (shared %t)", tc.reason, got, tc.want, shared)
+				}
+			}
+			if Settled(widget(tc.desired), widget(tc.live), Options{}, true, nil) {
+				t.Error("settled without a schema")
+			}
+		})
 	}
 }

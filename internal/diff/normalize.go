@@ -57,7 +57,7 @@ func strip(obj *unstructured.Unstructured) *unstructured.Unstructured {
 		foldStringData(u.Object)
 	}
 	if builtin(u) {
-		fillProtocols(u.Object)
+		complete(u.Object)
 	}
 	return u
 }
@@ -68,25 +68,31 @@ func builtin(u *unstructured.Unstructured) bool {
 	return !strings.Contains(group, ".") || strings.HasSuffix(group, ".k8s.io")
 }
 
-// fillProtocols takes empty protocols out of ports, where they are a part of the
-// key: the server fills in TCP, and would take the port of the next apply for
-// another one.
-func fillProtocols(v any) {
+// complete takes out what the server does not read as it is written, so that
+// writing an object again means what it meant the first time. A null stands for
+// nothing, or for the default: in an update it would take away what the server
+// filled in. An empty protocol is TCP; as it is a part of the key of a port, the
+// server would take the port of the next apply for another one.
+func complete(v any) {
 	switch v := v.(type) {
 	case map[string]any:
 		for name, field := range v {
+			if field == nil {
+				delete(v, name)
+				continue
+			}
 			if ports, ok := field.([]any); ok && name == "ports" {
 				for _, item := range ports {
-					if port, ok := item.(map[string]any); ok && (port["protocol"] == "" || port["protocol"] == nil) {
+					if port, ok := item.(map[string]any); ok && port["protocol"] == "" {
 						delete(port, "protocol")
 					}
 				}
 			}
-			fillProtocols(field)
+			complete(field)
 		}
 	case []any:
 		for _, item := range v {
-			fillProtocols(item)
+			complete(item)
 		}
 	}
 }

@@ -48,6 +48,9 @@ type Destination interface {
 	// List returns the objects of a watched kind.
 	List(schema.GroupKind) []*unstructured.Unstructured
 	Apply(ctx context.Context, obj *unstructured.Unstructured, opts cluster.ApplyOptions) (*unstructured.Unstructured, error)
+	// Schema returns what is published about the fields of a group version, nil if
+	// that is not known.
+	Schema(context.Context, schema.GroupVersion) *diff.Schema
 	// WatchWebhooks has Guards know the admission webhooks of the cluster.
 	WatchWebhooks(ctx context.Context)
 	// Guards returns the Services whose admission webhooks have to agree to an object.

@@ -16,7 +16,8 @@ import (
 	"github.com/wavetrain/wavetrain/internal/plan"
 )
 
-// verdictOn compares locally, and asks the API server about what that leaves
+// verdictOn compares locally — by field ownership, and else by what the API server
+// publishes about the kind — and asks the API server about what that leaves
 // undecided.
 func verdictOn(ctx context.Context, dest Destination, s Subject, step plan.Step, live *unstructured.Unstructured, owners []metav1.ManagedFieldsEntry) (Verdict, error) {
 	key, desired := step.Key, step.Object.Unstructured
@@ -42,9 +43,13 @@ func verdictOn(ctx context.Context, dest Destination, s Subject, step plan.Step,
 		return Verdict{Live: live}, nil
 	}
 	trial := foretold(s.Write, step, live)
-	opts.TakesOver = trial.Method == cluster.ServerSide && !trial.KeepOwners
+	shared := trial.Method == cluster.ServerSide
+	opts.TakesOver = shared && !trial.KeepOwners
+	if diff.Settled(desired, live, opts, shared, dest.Schema(ctx, desired.GroupVersionKind().GroupVersion())) {
+		return Verdict{Live: live}, nil
+	}
 	// What is ignored must not keep the API server from judging the rest.
-	predicted, err := dest.Apply(ctx, diff.Respect(desired, live, opts, trial.Method == cluster.ServerSide), trial)
+	predicted, err := dest.Apply(ctx, diff.Respect(desired, live, opts, shared), trial)
 	if err != nil {
 		return undecided(ctx, live, err)
 	}

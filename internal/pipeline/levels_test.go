@@ -1,0 +1,146 @@
+// Copyright The Wavetrain Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package pipeline
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+	"sigs.k8s.io/yaml"
+
+	"github.com/wavetrain/wavetrain/internal/cluster"
+	"github.com/wavetrain/wavetrain/internal/manifest"
+	"github.com/wavetrain/wavetrain/internal/plan"
+	"github.com/wavetrain/wavetrain/internal/sandbox/sandboxtest"
+)
+
+const levelsManifest = `
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web, labels: {app: web, team: a}}
+spec:
+  replicas: 2
+  selector: {matchLabels: {app: web}}
+  template:
+    metadata: {labels: {app: web}}
+    spec:
+      containers:
+        - name: main
+          image: registry.example.test/web:1
+          env: [{name: A, value: "1"}, {name: B, value: "2"}]
+          ports: [{containerPort: 8080}]
+          resources: {requests: {cpu: 0.1, memory: 1024Mi}}
+      tolerations: [{key: spot, operator: Exists}]
+`
+
+// TestLevelsOfComparison: who wrote an object decides neither whether it is in sync nor whether the API server has to be
+// asked; only what differs is asked about.
+func TestLevelsOfComparison(t *testing.T) {
+	env := sandboxtest.Start(t, sandboxtest.Options{Nodes: 1})
+	dest := connect(t, env)
+	other, err := dynamic.NewForConfig(env.Config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	deployments := other.Resource(schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"})
+	awaitSchema(t, dest, schema.GroupVersion{Group: "apps", Version: "v1"})
+	ours := cluster.ApplyOptions{}
+	for name, row := range map[string]struct {
+		reason string
+		// written writes the object; change, if any, is what somebody else does to it, again what he does then.
+		first         cluster.ApplyOptions
+		change, again string
+		policy        cluster.Policy
+		// wanted differs from what was written first by these replacements.
+		wanted []string
+		asked  int
+		differ string
+	}{
+		"ours":              {reason: "we own what we want", first: ours},
+		"of kubectl":        {reason: "what kubectl applied is taken over, and is what is wanted", first: cluster.ApplyOptions{Method: cluster.ClientSide, Manager: "kubectl-client-side-apply"}},
+		"of Helm":           {reason: "so is what Helm wrote", first: cluster.ApplyOptions{Method: cluster.Replace, Manager: "helm"}},
+		"of Argo CD":        {reason: "and what Argo CD applied", first: cluster.ApplyOptions{Manager: "argocd-controller"}},
+		"of somebody":       {reason: "who owns a value is no difference", first: cluster.ApplyOptions{Manager: "somebody"}},
+		"changed and back":  {reason: "the value is what is wanted, though it is no longer ours", first: ours, change: "spec: {replicas: 5}", again: "spec: {replicas: 2}"},
+		"client-side":       {reason: "what was applied last is what is wanted", first: cluster.ApplyOptions{Method: cluster.ClientSide}, policy: cluster.Policy{ClientSide: true}},
+		"replaced":          {reason: "updating it with what is wanted changes nothing", first: cluster.ApplyOptions{Method: cluster.Replace}, policy: cluster.Policy{Replace: true}},
+		"changed":           {reason: "somebody scaled it", first: ours, change: "spec: {replicas: 5}", asked: 1, differ: "spec.replicas"},
+		"changed, kubectl":  {reason: "somebody scaled it", first: cluster.ApplyOptions{Method: cluster.ClientSide}, policy: cluster.Policy{ClientSide: true}, change: "spec: {replicas: 5}", asked: 1, differ: "spec.replicas"},
+		"an item in a list": {reason: "an atomic list was replaced", first: ours, change: "spec: {template: {spec: {tolerations: [{key: gpu, operator: Exists}]}}}", asked: 1, differ: "spec.template.spec.tolerations"},
+		"added by others":   {reason: "a label of others is theirs", first: ours, change: "metadata: {labels: {theirs: x}}"},
+		"dropped by us":     {reason: "a label dropped from Git has to go", first: ours, wanted: []string{", team: a", ""}, asked: 1, differ: "metadata.labels.team"},
+		"dropped, Argo CD":  {reason: "the same of one that Argo CD applied", first: cluster.ApplyOptions{Manager: "argocd-controller"}, wanted: []string{", team: a", ""}, asked: 1, differ: "metadata.labels.team"},
+		"dropped, kubectl":  {reason: "the same of one that kubectl applied", first: cluster.ApplyOptions{Method: cluster.ClientSide, Manager: "kubectl-client-side-apply"}, wanted: []string{", team: a", ""}, asked: 1, differ: "metadata.labels.team"},
+		"dropped item":      {reason: "a list item dropped from Git has to go", first: ours, wanted: []string{`, {name: B, value: "2"}`, ""}, asked: 1, differ: "[name=B]"},
+		"dropped field":     {reason: "client-side apply removes what was applied last", first: cluster.ApplyOptions{Method: cluster.ClientSide}, policy: cluster.Policy{ClientSide: true}, wanted: []string{"  replicas: 2\n", ""}, asked: 1, differ: "spec.replicas"},
+		"written otherwise": {reason: "quantities and ports compare by what they are", first: cluster.ApplyOptions{Manager: "somebody"}, wanted: []string{"cpu: 0.1", "cpu: 100m", "1024Mi", "1Gi", "containerPort: 8080", "containerPort: 8080, protocol: TCP"}},
+		"another quantity":  {reason: "and differ by it", first: cluster.ApplyOptions{Manager: "somebody"}, wanted: []string{"cpu: 0.1", "cpu: 101m"}, asked: 1, differ: "requests.cpu"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			namespace := env.Namespace(t)
+			if err := dest.Watch(t.Context(), schema.GroupKind{Group: "apps", Kind: "Deployment"}); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := dest.Apply(t.Context(), deployment(t, namespace, levelsManifest), row.first); err != nil {
+				t.Fatal(err)
+			}
+			for _, change := range []string{row.change, row.again} {
+				if change == "" {
+					continue
+				}
+				body, err := yaml.YAMLToJSON([]byte(change))
+				if err != nil {
+					t.Fatal(err)
+				}
+				if _, err := deployments.Namespace(namespace).Patch(t.Context(), "web", "application/merge-patch+json", body, metav1.PatchOptions{FieldManager: "somebody"}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			obj := deployment(t, namespace, strings.NewReplacer(row.wanted...).Replace(levelsManifest))
+			key := manifest.KeyOf(obj)
+			live, err := dest.Fetch(t.Context(), key, "v1")
+			if err != nil {
+				t.Fatal(err)
+			}
+			asking := &counting{Cluster: dest}
+			v, err := verdictOn(t.Context(), asking, Subject{Write: row.policy}, plan.Step{Key: key, Object: &manifest.Object{Unstructured: obj}}, live, live.GetManagedFields())
+			switch {
+			case err != nil || v.Rejected != "":
+				t.Fatalf("%v %s", err, v.Rejected)
+			case row.differ == "" && len(v.Changes) > 0, row.differ != "" && (len(v.Changes) == 0 || !strings.Contains(v.Changes[0].Path, row.differ)):
+				t.Errorf("%s: changes %+v, want one of %q", row.reason, v.Changes, row.differ)
+			}
+			if asking.dryRuns != row.asked {
+				t.Errorf("%s: the API server was asked %d times, want %d", row.reason, asking.dryRuns, row.asked)
+			}
+		})
+	}
+}
+
+// awaitSchema waits until the fields of a group version are known: they are not relied on while the API server, which
+// has just started, still registers its groups.
+func awaitSchema(t *testing.T, dest *cluster.Cluster, gv schema.GroupVersion) {
+	t.Helper()
+	for deadline := time.Now().Add(time.Minute); dest.Schema(t.Context(), gv) == nil; time.Sleep(100 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("the fields of %s are not published", gv)
+		}
+	}
+}
+
+func deployment(t *testing.T, namespace, text string) *unstructured.Unstructured {
+	t.Helper()
+	objects, err := manifest.Decode("web.yaml", []byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	u := objects[0].Unstructured
+	u.SetNamespace(namespace)
+	return u
+}
