@@ -146,6 +146,7 @@ func commands(version string, s Streams) []*cobra.Command {
 		newDiffCmd(s),
 		newVerifyCmd(s, version),
 		newExplainCmd(s),
+		newPlanCmd(s),
 		newRehearseCmd(s),
 		newWhyCmd(s),
 		newUpCmd(s),

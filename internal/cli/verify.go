@@ -42,7 +42,8 @@ What is known to be there from elsewhere is declared under external in .wavetrai
 Findings are left out by verify.ignore there, or on an object by the annotation
 wavetrain.dev/verify-ignore: "code: reason".
 
-Exit codes: 0 nothing of severity error, 1 errors or an input that cannot be rendered, 2 usage.`,
+Exit codes: 0 nothing of severity error, 1 errors, 2 wrong usage or an input that cannot be
+rendered.`,
 		Example: `  wavetrain verify charts/shop -f environments/prod.yaml
   wavetrain verify apps/
   wavetrain verify . -o sarif > wavetrain.sarif
@@ -80,7 +81,7 @@ func (a *verifyArguments) run(ctx context.Context, s Streams, version string) er
 	collector := newWavesCollector(a.render, s.In)
 	collector.follow = true
 	if err := collector.collect(ctx); err != nil {
-		return err
+		return withCode(exitUsage, err)
 	}
 	for _, w := range collector.warnings {
 		if w.Severity != diag.Info {

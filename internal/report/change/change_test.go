@@ -1,0 +1,107 @@
+// Copyright The Wavetrain Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package change_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/wavetrain/wavetrain/internal/manifest"
+	"github.com/wavetrain/wavetrain/internal/report/change"
+)
+
+func side(t *testing.T, text string) *change.Side {
+	t.Helper()
+	objects, err := manifest.Decode("shop.yaml", []byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &change.Side{Namespace: "shop", Objects: objects}
+}
+
+const (
+	config = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: %s}\ndata: {MODE: %q}\n---\n"
+	web    = `apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web, annotations: {argocd.argoproj.io/sync-wave: "1"}}
+spec:
+  selector: {matchLabels: {app: web}}
+  template:
+    metadata: {labels: {app: web}}
+    spec: {containers: [{name: main, image: "registry.example.com/web:%s"}]}
+---
+`
+	secret = "apiVersion: v1\nkind: Secret\nmetadata: {name: s}\nstringData: {password: %q}\n---\n"
+)
+
+func TestCompare(t *testing.T) {
+	t.Parallel()
+	base := side(t, fmt.Sprintf(config, "a", "one")+fmt.Sprintf(config, "old", "x")+fmt.Sprintf(web, "1")+fmt.Sprintf(secret, "first-secret-value"))
+	head := side(t, fmt.Sprintf(config, "a", "two")+fmt.Sprintf(config, "new", "x")+fmt.Sprintf(web, "2")+fmt.Sprintf(secret, "second-secret-value"))
+	a := change.Compare("shop", base, head)
+	if a == nil || a.What != change.Changed {
+		t.Fatalf("Compare = %+v, want a change", a)
+	}
+	var got []string
+	for _, g := range a.Groups {
+		for _, s := range g.Steps {
+			got = append(got, fmt.Sprintf("%s/%d %s %s", g.Phase, g.Wave, s.Action, s.Object))
+		}
+	}
+	want := []string{
+		"Sync/0 delete ConfigMap/old", "Sync/0 update Secret/s", "Sync/0 update ConfigMap/a", "Sync/0 create ConfigMap/new", "Sync/1 update Deployment/web",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("steps are\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+	if !slices.Equal(a.Restarts, []string{"Deployment/web"}) || !slices.Equal(a.Deletes, []string{"ConfigMap/old"}) {
+		t.Errorf("restarts %q, deletes %q", a.Restarts, a.Deletes)
+	}
+	apps := []*change.App{a}
+	page, err := change.HTML(apps, 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string]string{"text": change.Text(apps, 3), "markdown": change.Markdown(apps, 3), "html": page} {
+		if strings.Contains(text, "secret-value") {
+			t.Errorf("%s shows the value of a Secret", name)
+		}
+		if !strings.Contains(text, "1 of 4 applications: 1 to create, 3 to update, 1 to delete, 0 hooks to run, 1 workloads to restart") {
+			t.Errorf("%s has no summary", name)
+		}
+		if !strings.Contains(text, "registry.example.com/web:2") {
+			t.Errorf("%s does not show the new image", name)
+		}
+	}
+}
+
+func TestNewGoneSame(t *testing.T) {
+	t.Parallel()
+	one := side(t, fmt.Sprintf(config, "a", "one"))
+	if a := change.Compare("shop", nil, one); a == nil || a.What != change.New || a.Groups[0].Steps[0].Action != "create" {
+		t.Errorf("a new application: %+v", a)
+	}
+	if a := change.Compare("shop", one, nil); a == nil || a.What != change.Gone || !slices.Equal(a.Deletes, []string{"ConfigMap/a"}) {
+		t.Errorf("an application that goes: %+v", a)
+	}
+	if a := change.Compare("shop", one, side(t, fmt.Sprintf(config, "a", "one"))); a != nil {
+		t.Errorf("nothing changed: %+v", a)
+	}
+}
+
+func TestCommentFits(t *testing.T) {
+	t.Parallel()
+	var base, head strings.Builder
+	for i := range 2000 {
+		fmt.Fprintf(&base, config, fmt.Sprintf("c%d", i), "one")
+		fmt.Fprintf(&head, config, fmt.Sprintf("c%d", i), "two")
+	}
+	big := change.Compare("big", side(t, base.String()), side(t, head.String()))
+	text := change.Markdown([]*change.App{big}, 0)
+	if len(text) > 65536 || !strings.Contains(text, "further parts do not fit") || !strings.Contains(text, "2000 to update") {
+		t.Errorf("%d characters, beginning with %q", len(text), text[:200])
+	}
+}
