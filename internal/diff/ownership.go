@@ -105,9 +105,10 @@ func Superseded(e metav1.ManagedFieldsEntry) bool {
 		return false
 	}
 	switch e.Manager {
-	case "argocd-controller":
+	case "argocd-controller", "helm", "Helm", "kustomize-controller", "helm-controller":
 		return true
-	case "kubectl-client-side-apply", "kubectl", "helm", "Helm":
+	case "kubectl-client-side-apply", "kubectl":
+		// What somebody applies server-side with kubectl is meant to be shared.
 		return e.Operation == metav1.ManagedFieldsOperationUpdate
 	default:
 		return false
