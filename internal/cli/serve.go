@@ -16,6 +16,7 @@ import (
 
 	"github.com/wavetrain/wavetrain/internal/controller"
 	"github.com/wavetrain/wavetrain/internal/project"
+	"github.com/wavetrain/wavetrain/internal/rollout"
 	"github.com/wavetrain/wavetrain/internal/rollout/machine"
 	"github.com/wavetrain/wavetrain/internal/source"
 )
@@ -35,6 +36,7 @@ type serveFlags struct {
 	// namespacesGiven is true if the flag was, even without a value: then no
 	// ConfigMap is asked.
 	namespacesGiven bool
+	clusterWrites   int
 	leaderElect     bool
 	metricsAddress  string
 	healthAddress   string
@@ -100,6 +102,7 @@ Exit codes: 0 stopped by a signal, 1 it could not start or lost its cluster or i
 	flags.Var(&f.healQuiet, "heal-quiet", "after how long without a heal it is forgotten that a field was healed")
 	flags.IntVar(&f.workers, "workers", 10, "how many Applications are looked at side by side")
 	flags.StringSliceVar(&f.appNamespaces, "application-namespaces", nil, "other namespaces of Applications: names, globs, or regular expressions between slashes (default: as argocd-cmd-params-cm says)")
+	flags.IntVar(&f.clusterWrites, "cluster-writes", rollout.DefaultWrites, "how many calls the rollouts on one cluster make at once; those that began first go first")
 	flags.BoolVar(&f.leaderElect, "leader-elect", false, "let one of several controllers act, chosen by a Lease in --namespace")
 	flags.StringVar(&f.metricsAddress, "metrics-address", "", "address to serve metrics on, for example :8080 (default: none)")
 	flags.StringVar(&f.webhookAddress, "webhook-address", "", "address at which Git servers announce pushes, below /api/webhook, for example :8082 (default: none)")
@@ -128,8 +131,8 @@ func (f serveFlags) check() error {
 		return usageError("--application-namespaces: %v", malformed)
 	case f.profiling && f.metricsAddress == "":
 		return usageError("--profiling needs --metrics-address, where profiles are served")
-	case f.workers < 1:
-		return usageError("--workers must be at least 1")
+	case f.workers < 1 || f.clusterWrites < 1:
+		return usageError("--workers and --cluster-writes must be at least 1")
 	case !slices.Contains([]string{logText, logJSON}, f.logFormat):
 		return usageError("--log-format %q is not known: use %s or %s", f.logFormat, logText, logJSON)
 	}
@@ -171,7 +174,7 @@ func serve(ctx context.Context, s Streams, k *kube, f serveFlags, version string
 	c, err := controller.New(controller.Options{
 		Rendering: rendering,
 		Config:    cfg, Namespace: k.namespace, ApplicationNamespaces: f.appNamespaces, Sources: store,
-		PollInterval: f.pollInterval.Duration, Workers: f.workers, LeaderElection: f.leaderElect,
+		PollInterval: f.pollInterval.Duration, Workers: f.workers, ClusterWrites: f.clusterWrites, LeaderElection: f.leaderElect,
 		Limits: machine.Limits{
 			NoProgress: f.gateTimeout.Duration, Stuck: f.gateStuck.Duration, FlapGrace: f.gateGrace.Duration,
 		},

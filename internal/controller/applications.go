@@ -78,6 +78,7 @@ func newApplications(opts Options, cares caredFor, codec *cluster.Codec, c clien
 	a.wakeups = newWakeups(a.unchanged)
 	a.renderer = pipeline.NewRenderer(opts.Sources, a.repositories.find, opts.Rendering)
 	a.destinations = newDestinations(opts.Config, codec, c, opts.Namespace, a.installation.current.Load, a.changed)
+	a.destinations.writes = opts.ClusterWrites
 	return a
 }
 

@@ -63,6 +63,9 @@ type Options struct {
 	PollInterval time.Duration
 	// Workers is how many Applications are reconciled at once. Defaults to 10.
 	Workers int
+	// ClusterWrites is how many calls the operations on one cluster make at once.
+	// Defaults to rollout.DefaultWrites.
+	ClusterWrites int
 	// LeaderElection lets only one of several controllers act.
 	LeaderElection bool
 	// MetricsAddress and HealthAddress are where to serve; empty serves nothing.

@@ -21,6 +21,7 @@ import (
 
 	"github.com/wavetrain/wavetrain/api/v1alpha1"
 	"github.com/wavetrain/wavetrain/internal/cluster"
+	"github.com/wavetrain/wavetrain/internal/rollout"
 )
 
 // Labels and values of Argo CD's Secrets.
@@ -45,6 +46,8 @@ type destinations struct {
 	changed func(on *destination, c cluster.Change)
 	// told are the settings of now; nil as long as there are none.
 	told func() *compiled
+	// writes is how many calls the operations on one cluster make at once.
+	writes int
 
 	mu   sync.Mutex
 	open map[string]*destination
@@ -66,6 +69,8 @@ type destination struct {
 
 	fingerprint string
 	stop        context.CancelFunc
+	// queue bounds what the operations on the cluster ask of it at once.
+	queue *rollout.Queue
 	// told are the settings that are in force on the connection.
 	told *compiled
 	// updates are those that wake nobody.
@@ -125,7 +130,7 @@ func (d *destinations) get(ctx, life context.Context, dest v1alpha1.ApplicationD
 		return nil, fmt.Errorf("open cluster %s: %w", server, err)
 	}
 	runCtx, stop := context.WithCancel(life)
-	opened := &destination{Cluster: c, Server: server, known: known, fingerprint: fingerprint, stop: stop}
+	opened := &destination{Cluster: c, Server: server, known: known, fingerprint: fingerprint, stop: stop, queue: rollout.NewQueue(d.writes)}
 	opened.tell(d.told())
 	c.Subscribe(func(change cluster.Change) { d.changed(opened, change) })
 	go func() {

@@ -233,6 +233,7 @@ func (s *session) start(ctx context.Context, op v1alpha1.Operation, id string, a
 func (s *session) driver() *rollout.Driver {
 	return rollout.New(s.writer(), rollout.Options{
 		Clock: s.opts.Clock, Events: s.opts.Events, Limits: s.opts.Limits.With(s.ownOptions()), Custom: s.installation.judge,
+		Queue: s.dest.queue,
 	})
 }
 
@@ -259,7 +260,7 @@ func (s *session) launch(ctx context.Context, op v1alpha1.Operation, desired *pi
 	}
 	run.Run = s.driver().Start(s.life, rollout.Operation{
 		App: s.app.Namespace + "/" + s.app.Name, ID: id, Attempt: attempt, Plan: comparison.Plan,
-		State: s.st.memory, Store: recordStore{s.st.record}, Spec: run.release, Partial: partial(op),
+		State: s.st.memory, Store: recordStore{s.st.record}, Spec: run.release, Partial: partial(op), Automated: op.InitiatedBy.Automated,
 		Write: s.writePolicy(op), Respect: respected(op, comparison), Propagation: operationPropagation(op),
 		Unrehearsed: s.ownOptions().Has("DryRun=client"),
 	})

@@ -25,6 +25,9 @@ type Options struct {
 	Events event.Sink
 	// Concurrency is how many writes one operation makes at a time. Defaults to 8.
 	Concurrency int
+	// Queue bounds the calls of all operations on the cluster together. Defaults to
+	// one of the driver's own.
+	Queue *Queue
 	// Limits of operations that set none.
 	Limits machine.Limits
 	// Custom judges the kinds that people wrote health rules for; may be nil. After
@@ -49,6 +52,9 @@ func New(cluster Cluster, opts Options) *Driver {
 	if opts.Concurrency <= 0 {
 		opts.Concurrency = 8
 	}
+	if opts.Queue == nil {
+		opts.Queue = NewQueue(0)
+	}
 	return &Driver{cluster: cluster, opts: opts}
 }
 
@@ -67,6 +73,8 @@ type Operation struct {
 	// Spec is a digest of what the release was made from besides the rendered set;
 	// it is kept with a completed release.
 	Spec string
+	// Automated operations make way for those that a person asked for.
+	Automated bool
 	// Partial operations do not count as a release.
 	Partial bool
 	// Limits default to the driver's.

@@ -14,8 +14,9 @@ import (
 
 const (
 	// explainAfter is how long a wait lasts before the cluster is asked for its
-	// reason, explainEvery how often.
-	explainAfter = time.Second
+	// reason, explainEvery how often. Most waits are shorter, and to ask about them
+	// would keep the cluster from what they wait for.
+	explainAfter = 3 * time.Second
 	explainEvery = 5 * time.Second
 	// maxExplained bounds how many objects are asked about at a time.
 	maxExplained = 5
@@ -90,6 +91,11 @@ func (r *Run) explain(ctx context.Context) time.Time {
 	go func() {
 		defer r.hints.running.Done()
 		texts := map[manifest.Key]string{}
+		// What explains has to wait for what is done.
+		if !r.driver.opts.Queue.take(ctx, turnLast()) {
+			return
+		}
+		defer r.driver.opts.Queue.give()
 		for _, key := range waits[:min(len(waits), maxExplained)] {
 			if text := r.cluster.Blocked(ctx, key); text != "" {
 				texts[key] = text

@@ -54,7 +54,7 @@ func (r *Run) try(ctx context.Context, what string, f func(context.Context) erro
 		if err == nil {
 			return nil
 		}
-		if ctx.Err() != nil {
+		if ctx.Err() != nil || errors.Is(err, errInterrupted) {
 			return errInterrupted
 		}
 		elapsed := clock.Since(begun)
@@ -69,7 +69,12 @@ func (r *Run) try(ctx context.Context, what string, f func(context.Context) erro
 	}
 }
 
+// call makes a call when it is this operation's turn.
 func (r *Run) call(ctx context.Context, f func(context.Context) error) error {
+	if !r.driver.opts.Queue.take(ctx, r.turn) {
+		return errInterrupted
+	}
+	defer r.driver.opts.Queue.give()
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	return f(ctx)

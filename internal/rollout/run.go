@@ -30,6 +30,8 @@ type Run struct {
 	wake chan struct{}
 	// stop is closed when an end was asked for; it ends waits for a retry.
 	stop chan struct{}
+	// turn is the operation's place among those of the cluster.
+	turn turn
 
 	interest interest
 	hints    hints
@@ -78,6 +80,7 @@ func (d *Driver) newRun(op Operation) *Run {
 	r := &Run{
 		driver: d, cluster: d.cluster, op: op, limits: d.opts.Limits, index: newIndex(op.Plan, op.ID),
 		done: make(chan struct{}), wake: make(chan struct{}, 1), stop: make(chan struct{}),
+		turn:  d.opts.Queue.begin(op.Automated),
 		state: op.State,
 	}
 	if op.Limits != nil {
