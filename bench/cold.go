@@ -40,10 +40,7 @@ func (c cold) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	r.beside("wall, creation to all Synced", seconds(run.wall), "s", seconds(run.b), "B", ratioAtMost(1.25))
-	r.beside("wall, creation to all Synced", seconds(run.wall), "s", seconds(run.a), "A")
-	run.report(r, c.applications)
-	r.add("Application writes per operation, most", float64(run.mostApplicationWrites()), "", atMost(3))
+	run.report(r, c.applications, ratioAtMost(1.25))
 	run.tally.report(r, c.applications*c.objects, "object")
 	return c.bench.report(r)
 }
@@ -51,7 +48,17 @@ func (c cold) run(ctx context.Context) error {
 // againstFloors is what a delivery took and what the floors took.
 type againstFloors struct {
 	measured
-	a, b time.Duration
+	a, b floor
+}
+
+// report adds what was measured beside the floors.
+func (m againstFloors) report(r *Report, applications int, ofB bound, wall ...bound) {
+	r.beside("wall, creation to all Synced", seconds(m.wall), "s", seconds(m.b.wall), "B", ofB)
+	r.beside("wall, creation to all Synced", seconds(m.wall), "s", seconds(m.b.observed), "B, observed", wall...)
+	r.beside("wall, creation to all Synced", seconds(m.wall), "s", seconds(m.a.wall), "A")
+	r.beside("CPU of the control plane", seconds(m.plane), "CPU-s", seconds(m.b.plane), "B, observed")
+	m.measured.report(r, applications)
+	r.add("Application writes per operation, most", float64(m.mostApplicationWrites()), "", atMost(3))
 }
 
 // againstFloors measures the floors and then the delivery of the workloads by a
@@ -77,11 +84,11 @@ func (b *bench) againstFloors(ctx context.Context, workloads []workload, namespa
 	if out.a, err = s.floorA(ctx, workloads, namespace+"-floor-a"); err != nil {
 		return out, err
 	}
-	b.say("floor A took %.1f s; floor B", seconds(out.a))
+	b.say("floor A took %.1f s; floor B", seconds(out.a.wall))
 	if out.b, err = s.floorB(ctx, workloads, namespace+"-floor-b", repo.url()); err != nil {
 		return out, err
 	}
-	b.say("floor B took %.1f s; Wavetrain", seconds(out.b))
+	b.say("floor B took %.1f s; Wavetrain", seconds(out.b.wall))
 	if err := s.namespaces(ctx, namespace); err != nil {
 		return out, err
 	}

@@ -98,14 +98,6 @@ func (c drift) run(ctx context.Context) (err error) {
 	return c.report(r)
 }
 
-func placed(workloads []workload, namespace string) []workload {
-	list := make([]workload, len(workloads))
-	for i, w := range workloads {
-		list[i] = w.inNamespace(namespace)
-	}
-	return list
-}
-
 // watched is how drift was healed by somebody.
 type watched struct {
 	steady, burst healing

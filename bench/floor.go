@@ -7,10 +7,12 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
 	"golang.org/x/sync/errgroup"
+	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -68,9 +70,17 @@ func (s *stage) applyAll(ctx context.Context, objects []*unstructured.Unstructur
 	return group.Wait()
 }
 
-// floorA applies the workloads in a namespace, wave by wave, and returns how long
-// that took.
-func (s *stage) floorA(ctx context.Context, workloads []workload, namespace string) (time.Duration, error) {
+// floor is what a bare client took.
+type floor struct {
+	// wall is the time until its last request was answered, observed that until the
+	// cluster's own controllers had seen every Deployment.
+	wall, observed time.Duration
+	// plane is the CPU time of the control plane until then.
+	plane time.Duration
+}
+
+// floorA applies the workloads in a namespace, wave by wave.
+func (s *stage) floorA(ctx context.Context, workloads []workload, namespace string) (floor, error) {
 	return s.floor(ctx, workloads, namespace, s.applyWaves)
 }
 
@@ -86,7 +96,7 @@ func (s *stage) applyWaves(ctx context.Context, w workload) error {
 // floorB is floorA that also does what an engine cannot do without: Applications
 // are created, every object is tried before the first is written, and a status is
 // written in the beginning and in the end.
-func (s *stage) floorB(ctx context.Context, workloads []workload, namespace, repoURL string) (time.Duration, error) {
+func (s *stage) floorB(ctx context.Context, workloads []workload, namespace, repoURL string) (floor, error) {
 	return s.floor(ctx, workloads, namespace, func(ctx context.Context, w workload) error {
 		app := application(w, s.aside, repoURL)
 		app.Name = namespace + "-" + app.Name
@@ -106,22 +116,49 @@ func (s *stage) floorB(ctx context.Context, workloads []workload, namespace, rep
 	})
 }
 
-func (s *stage) floor(ctx context.Context, workloads []workload, namespace string, each func(context.Context, workload) error) (time.Duration, error) {
+func (s *stage) floor(ctx context.Context, workloads []workload, namespace string, each func(context.Context, workload) error) (out floor, err error) {
 	if err := s.namespaces(ctx, namespace); err != nil {
-		return 0, err
+		return out, err
 	}
-	placed := make([]workload, len(workloads))
-	for i, w := range workloads {
-		placed[i] = w.inNamespace(namespace)
+	before, err := s.planeCPU()
+	if err != nil {
+		return out, err
 	}
 	began := time.Now()
-	group, ctx := errgroup.WithContext(ctx)
+	group, groupCtx := errgroup.WithContext(ctx)
 	group.SetLimit(s.concurrency)
-	for _, w := range placed {
-		group.Go(func() error { return each(ctx, w) })
+	for _, w := range placed(workloads, namespace) {
+		group.Go(func() error { return each(groupCtx, w) })
 	}
-	err := group.Wait()
-	return time.Since(began), err
+	if err := group.Wait(); err != nil {
+		return out, err
+	}
+	out.wall = time.Since(began)
+	if err := s.awaitObserved(ctx, namespace); err != nil {
+		return out, err
+	}
+	out.observed = time.Since(began)
+	after, err := s.planeCPU()
+	out.plane = after - before
+	return out, err
+}
+
+// awaitObserved waits until the cluster's own controllers have caught up with a
+// floor: what they still have to do would be counted against who comes next.
+func (s *stage) awaitObserved(ctx context.Context, namespace string) error {
+	for {
+		var list appsv1.DeploymentList
+		if err := s.client.List(ctx, &list, client.InNamespace(namespace)); err != nil {
+			return err
+		}
+		behind := slices.ContainsFunc(list.Items, func(d appsv1.Deployment) bool { return d.Status.ObservedGeneration < d.Generation })
+		if !behind {
+			return nil
+		}
+		if err := pause(ctx, settle); err != nil {
+			return err
+		}
+	}
 }
 
 func (s *stage) writeStatus(ctx context.Context, app *v1alpha1.Application, status v1alpha1.ApplicationStatus) error {

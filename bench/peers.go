@@ -36,9 +36,7 @@ func (c peers) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	r.beside("wall, creation to all Synced", seconds(run.wall), "s", seconds(run.b), "B", ratioAtMost(1.3))
-	r.beside("wall, creation to all Synced", seconds(run.wall), "s", seconds(run.a), "A", atMost(6))
-	run.report(r, c.applications)
+	run.report(r, c.applications, ratioAtMost(1.3), atMost(6))
 	for i := range r.Figures {
 		switch f := &r.Figures[i]; f.Name {
 		case cpuFigure:
@@ -47,7 +45,6 @@ func (c peers) run(ctx context.Context) error {
 			f.bind(atMost(120))
 		}
 	}
-	r.add("Application writes per operation, most", float64(run.mostApplicationWrites()), "", atMost(3))
 	run.tally.report(r, 4*c.applications, "object")
 	return c.bench.report(r)
 }

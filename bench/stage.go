@@ -36,6 +36,17 @@ const engineAgent = "wavetrain"
 type controlPlane struct {
 	config            *rest.Config
 	kubeconfig, audit string
+	// pid is its process; 0 if it is not known.
+	pid int
+}
+
+// planeCPU is the CPU time of the control plane so far.
+func (p controlPlane) planeCPU() (time.Duration, error) {
+	if p.pid == 0 {
+		return 0, nil
+	}
+	u, err := usageOf(p.pid)
+	return u.cpu(), err
 }
 
 // stage is where a scenario plays: a control plane, and a directory for all that
@@ -96,7 +107,7 @@ func (s *stage) startSandbox(ctx context.Context) error {
 		return err
 	}
 	s.closers = append(s.closers, func() error { return started.Stop(context.WithoutCancel(ctx)) })
-	s.kubeconfig = started.Kubeconfig()
+	s.kubeconfig, s.pid = started.Kubeconfig(), started.Info().PID
 	s.config, err = started.RESTConfig()
 	return err
 }
@@ -266,6 +277,8 @@ type measured struct {
 	// used is the difference, after what it was at the end.
 	used, after usage
 	peak        usage
+	// plane is the CPU time of the control plane.
+	plane time.Duration
 	*tally
 }
 
@@ -279,12 +292,17 @@ func (s *stage) measure(ctx context.Context, p *process, what func() (time.Durat
 	if err != nil {
 		return measured{}, err
 	}
+	plane, err := s.planeCPU()
+	if err != nil {
+		return measured{}, err
+	}
 	profiled := s.startProfile(ctx, p)
 	peak := p.peak()
 	wall, err := what()
 	after, errUsage := p.usage()
-	m := measured{wall: wall, peak: peak(), used: after.since(before), after: after, tally: newTally()}
-	if err := errors.Join(err, errUsage, profiled(), pause(ctx, settle)); err != nil {
+	planeAfter, errPlane := s.planeCPU()
+	m := measured{wall: wall, peak: peak(), used: after.since(before), after: after, plane: planeAfter - plane, tally: newTally()}
+	if err := errors.Join(err, errUsage, errPlane, profiled(), pause(ctx, settle)); err != nil {
 		return measured{}, err
 	}
 	return m, errors.Join(log.requests(m.tally.add, engineAgent), log.Close())

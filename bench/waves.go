@@ -60,11 +60,11 @@ func (c waves) run(ctx context.Context) (err error) {
 		if err != nil {
 			return err
 		}
-		a = append(a, took)
+		a = append(a, took.wall)
 		if took, err = s.floorB(ctx, one, fmt.Sprintf("waves-floor-b-%d", round), repo.url()); err != nil {
 			return err
 		}
-		b = append(b, took)
+		b = append(b, took.wall)
 		one[0].namespace = fmt.Sprintf("waves-%d", round)
 		if err := s.namespaces(ctx, one[0].namespace); err != nil {
 			return err

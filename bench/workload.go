@@ -68,6 +68,15 @@ func (w workload) inNamespace(namespace string) workload {
 	return out
 }
 
+// placed returns all workloads as a floor applies them.
+func placed(workloads []workload, namespace string) []workload {
+	list := make([]workload, len(workloads))
+	for i, w := range workloads {
+		list[i] = w.inNamespace(namespace)
+	}
+	return list
+}
+
 // repositoryFiles are the files of all workloads.
 func repositoryFiles(workloads []workload) (map[string][]byte, error) {
 	all := map[string][]byte{}
