@@ -114,7 +114,7 @@ func (a *rehearseArguments) rehearse(ctx context.Context, s Streams, c *rehearse
 	if err != nil {
 		return nil, err
 	}
-	rendering, endWorkers, err := defaultRenderFlags().rendering(filepath.Join(work, "renderings"))
+	rendering, endWorkers, err := defaultRenderFlags().rendering(s, filepath.Join(work, "renderings"))
 	if err != nil {
 		return nil, err
 	}

@@ -6,6 +6,7 @@ package cli
 import (
 	"fmt"
 	"os"
+	"strconv"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/wavetrain/wavetrain/internal/pipeline"
 	"github.com/wavetrain/wavetrain/internal/render/cache"
+	"github.com/wavetrain/wavetrain/internal/render/plugin"
 	"github.com/wavetrain/wavetrain/internal/render/worker"
 )
 
@@ -30,11 +32,33 @@ func newRenderWorkerCmd(s Streams) *cobra.Command {
 	}
 }
 
+// programCommand is the hidden command that limits itself and becomes a plugin's
+// program.
+const programCommand = "render-program"
+
+func newRenderProgramCmd(s Streams) *cobra.Command {
+	return &cobra.Command{
+		Use:                programCommand + " SECONDS PROGRAM...",
+		Short:              "Run a plugin's program for a controller (started by it)",
+		Hidden:             true,
+		DisableFlagParsing: true,
+		Args:               cobra.MinimumNArgs(2),
+		RunE: func(_ *cobra.Command, args []string) error {
+			seconds, err := strconv.Atoi(args[0])
+			if err != nil {
+				return usageError("%q is no number of seconds", args[0])
+			}
+			return worker.Become(seconds, args[1:], s.Environ)
+		},
+	}
+}
+
 // renderFlags are the limits of rendering what others have written.
 type renderFlags struct {
 	memory    resource.QuantityValue
 	cpu, wall duration
 	workers   int
+	plugins   string
 }
 
 func defaultRenderFlags() renderFlags {
@@ -49,6 +73,7 @@ func (f *renderFlags) addFlags(flags *pflag.FlagSet) {
 	flags.IntVar(&f.workers, "render-workers", 0, "how many sources are rendered at once, each in a process of its own (default: one per processor)")
 	flags.Var(&f.memory, "render-memory", "the memory that rendering one source may take")
 	flags.Var(&f.cpu, "render-cpu", "the processor time that rendering one source may take")
+	flags.StringVar(&f.plugins, "plugins", "", "directory with config management plugins: NAME.yaml or NAME/plugin.yaml; their programs run with the rights of the controller")
 	flags.Var(&f.wall, "render-timeout", "how long rendering one source may last")
 }
 
@@ -66,7 +91,7 @@ func (f renderFlags) check() error {
 
 // rendering renders in workers and keeps what was rendered in dir. The returned
 // function ends the workers.
-func (f renderFlags) rendering(dir string) (pipeline.Rendering, func(), error) {
+func (f renderFlags) rendering(s Streams, dir string) (pipeline.Rendering, func(), error) {
 	self, err := os.Executable()
 	if err != nil {
 		return pipeline.Rendering{}, nil, fmt.Errorf("find this program to start render workers: %w", err)
@@ -75,9 +100,16 @@ func (f renderFlags) rendering(dir string) (pipeline.Rendering, func(), error) {
 	if err != nil {
 		return pipeline.Rendering{}, nil, err
 	}
-	pool := worker.NewPool(worker.Options{
-		Command: []string{self, workerCommand}, Size: f.workers,
-		Limits: worker.Limits{Memory: f.memory.Value(), CPU: f.cpu.Duration, Wall: f.wall.Duration},
-	})
-	return pipeline.Rendering{Render: pool.Render, Cache: kept}, pool.Close, nil
+	limits := worker.Limits{Memory: f.memory.Value(), CPU: f.cpu.Duration, Wall: f.wall.Duration}
+	pool := worker.NewPool(worker.Options{Command: []string{self, workerCommand}, Size: f.workers, Limits: limits})
+	rendering := pipeline.Rendering{Render: pool.Render, Cache: kept}
+	if f.plugins != "" {
+		plugins, err := plugin.Load(f.plugins)
+		if err != nil {
+			return pipeline.Rendering{}, nil, err
+		}
+		runner := plugin.Runner{Plugins: plugins, Path: s.Env("PATH"), Limits: limits, Command: []string{self, programCommand}}
+		rendering.Render, rendering.Variant = runner.Around(pool.Render), runner.Variant()
+	}
+	return rendering, pool.Close, nil
 }

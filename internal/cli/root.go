@@ -155,7 +155,7 @@ func commands(version string, s Streams) []*cobra.Command {
 		newServeCmd(s),
 		newSandboxCmd(s),
 		newVersionCmd(s, version),
-		newRenderWorkerCmd(s),
+		newRenderWorkerCmd(s), newRenderProgramCmd(s),
 	}
 }
 

@@ -166,7 +166,7 @@ func serve(ctx context.Context, s Streams, k *kube, f serveFlags, version string
 		return err
 	}
 	defer store.Close()
-	rendering, endWorkers, err := f.render.rendering(renderings)
+	rendering, endWorkers, err := f.render.rendering(s, renderings)
 	if err != nil {
 		return err
 	}

@@ -285,7 +285,7 @@ func (u *up) startController(logger io.Writer) error {
 		return err
 	}
 	u.atEnd("stop reading Git", func() error { store.Close(); return nil })
-	rendering, endWorkers, err := defaultRenderFlags().rendering(filepath.Join(u.work, "renderings"))
+	rendering, endWorkers, err := defaultRenderFlags().rendering(u.streams, filepath.Join(u.work, "renderings"))
 	if err != nil {
 		return err
 	}

@@ -39,6 +39,7 @@ func (r *Renderer) part(ctx context.Context, app string, anew bool, src render.S
 	if err != nil {
 		return nil, false, err
 	}
+	key += r.rendering.Variant
 	codec, err := r.codec()
 	if err != nil {
 		return nil, false, err

@@ -6,7 +6,6 @@ package pipeline
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"sync"
 
@@ -42,6 +41,9 @@ type Request struct {
 type Rendering struct {
 	// Render renders one source. Defaults to render.Render, in this process.
 	Render render.Func
+	// Variant stands for what Render does differently than usual, such as its
+	// plugins.
+	Variant string
 	// Cache keeps renderings beyond this process; may be nil.
 	Cache *cache.Cache
 	// Local holds content that stands in the place of what sources name, by the
@@ -181,12 +183,9 @@ func (r *Renderer) renderAll(ctx context.Context, req Request, revisions []strin
 		if src.Ref != "" && src.Path == "" && src.Chart == "" {
 			continue
 		}
-		if src.Plugin != nil {
-			return nil, fmt.Errorf("source %d: plugins are not supported", i+1)
-		}
 		from, err := render.Effective(render.Source{
 			Files: trees[i], Path: directoryOf(src), Refs: refs,
-			Helm: src.Helm, Kustomize: src.Kustomize, Directory: src.Directory,
+			Helm: src.Helm, Kustomize: src.Kustomize, Directory: src.Directory, Plugin: src.Plugin,
 		}, req.Name)
 		if err != nil {
 			return nil, err

@@ -166,7 +166,7 @@ func TestWhatIsNotSupportedIsSaid(t *testing.T) {
 	repo := gittest.New(t, map[string]string{"x": "y"})
 	r := newRenderer(t)
 	_, err := r.Render(t.Context(), pipeline.Request{App: "a", Sources: []v1alpha1.ApplicationSource{{RepoURL: repo.URL, Path: ".", Plugin: &v1alpha1.ApplicationSourcePlugin{Name: "p"}}}}, []string{repo.Git("rev-parse", "HEAD")})
-	if err == nil || !strings.Contains(err.Error(), "plugin") {
+	if err == nil || !strings.Contains(err.Error(), "--plugins") {
 		t.Errorf("a plugin: %v", err)
 	}
 }

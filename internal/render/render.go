@@ -212,7 +212,7 @@ func chooseTool(src Source) (string, error) {
 	case len(set) > 1:
 		return "", fmt.Errorf("source %s has options for %s: only one tool may have options", src.Path, enumerate(set))
 	case len(set) == 1 && set[0] == "Plugin":
-		return "", fmt.Errorf("source %s: config management plugins are not supported", src.Path)
+		return "", fmt.Errorf("source %s: the controller has no plugins (--plugins)", src.Path)
 	case len(set) == 1:
 		return set[0], nil
 	}
@@ -231,6 +231,9 @@ func exists(files fs.FS, name string) bool {
 	info, err := fs.Stat(files, name)
 	return err == nil && !info.IsDir()
 }
+
+// Expand substitutes build variables in a text.
+func (t Target) Expand(text string) string { return t.expand(text, trace.NewRecorder()) }
 
 // expand substitutes build variables as Argo CD does: $NAME and ${NAME}, $$ for
 // a dollar sign, nothing for a name that is not known.

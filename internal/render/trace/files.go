@@ -33,6 +33,13 @@ func (r *Recorder) Files(ref string, tree fs.FS) fs.FS {
 	return f
 }
 
+// Whole returns the tree of a ref and records that all of it was read.
+func (r *Recorder) Whole(ref string, tree fs.FS) fs.FS {
+	f, _ := r.Files(ref, tree).(files)
+	f.record(".", "")
+	return f
+}
+
 func (f files) record(name, listing string) {
 	if f.ids == nil || !fs.ValidPath(name) {
 		return

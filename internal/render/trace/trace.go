@@ -55,8 +55,8 @@ const (
 	Lookup = "lookup"
 	// Fetch is the content at a URL.
 	Fetch = "fetch"
-	// Command is the output of a plugin, which may depend on anything.
-	Command = "command"
+	// Cluster is the version of Kubernetes and everything it serves.
+	Cluster = "cluster"
 )
 
 // Answer is a question with the digest of what it was answered.

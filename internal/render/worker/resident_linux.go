@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strconv"
 )
 
@@ -23,4 +24,37 @@ func resident(pid int) (int64, bool) {
 	}
 	pages, err := strconv.ParseInt(string(fields[1]), 10, 64)
 	return pages * int64(os.Getpagesize()), err == nil
+}
+
+// residentGroup returns what all processes of a group occupy.
+func residentGroup(group int) int64 {
+	list, err := filepath.Glob("/proc/[0-9]*")
+	if err != nil {
+		return 0
+	}
+	var total int64
+	for _, dir := range list {
+		pid, err := strconv.Atoi(filepath.Base(dir))
+		if err != nil || groupOf(dir) != group {
+			continue
+		}
+		size, _ := resident(pid)
+		total += size
+	}
+	return total
+}
+
+// groupOf returns the process group of a process, 0 if it has ended.
+func groupOf(dir string) int {
+	data, err := os.ReadFile(filepath.Join(dir, "stat"))
+	if err != nil {
+		return 0
+	}
+	// The name, in parentheses, may hold anything; state, parent and group follow.
+	fields := bytes.Fields(data[bytes.LastIndexByte(data, ')')+1:])
+	if len(fields) < 3 {
+		return 0
+	}
+	group, _ := strconv.Atoi(string(fields[2]))
+	return group
 }
