@@ -275,7 +275,8 @@ func isApplication(u *unstructured.Unstructured) bool {
 
 // appOf is the Application that an object belongs to.
 func appOf(u *unstructured.Unstructured) string {
-	if id, err := manifest.ParseTrackingID(u.GetAnnotations()[manifest.AnnotationTrackingID]); err == nil {
+	// A ReplicaSet has the annotations of its Deployment.
+	if id, err := manifest.ParseTrackingID(u.GetAnnotations()[manifest.AnnotationTrackingID]); err == nil && id.Names(manifest.KeyOf(u)) {
 		return id.App
 	}
 	return ""

@@ -46,7 +46,8 @@ type Options struct {
 	// Wavetrain, the control namespace, and Secrets that say where url is really
 	// fetched from. Required.
 	Prepare func(ctx context.Context, cfg *rest.Config, rewrites map[string]string) error
-	// RuleSets are shipped rules of the simulation.
+	// RuleSets are shipped rules of the simulation; their kinds are installed with
+	// them.
 	RuleSets []string
 	// Tell, if not nil, is told of every event as it happens.
 	Tell func(Event)
@@ -108,7 +109,7 @@ func start(ctx context.Context, c *Case, opts Options) (*world, error) {
 		return w, err
 	}
 	stage("control plane is starting")
-	if w.sandbox, err = sandbox.Start(ctx, sandbox.Options{RuleSets: opts.RuleSets, WithoutCRDs: true}); err != nil {
+	if w.sandbox, err = sandbox.Start(ctx, sandbox.Options{RuleSets: opts.RuleSets}); err != nil {
 		return w, err
 	}
 	if file := c.simulation(); file != "" {
