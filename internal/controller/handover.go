@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -33,8 +34,7 @@ func (s *session) handsOver() bool {
 // that others render: a mark of nobody would keep them from taking it.
 func (s *session) handOver(ctx context.Context, obj *unstructured.Unstructured) error {
 	key := manifest.KeyOf(obj)
-	id, err := manifest.ParseTrackingID(obj.GetAnnotations()[manifest.AnnotationTrackingID])
-	if err != nil || id.App != s.instance {
+	if owner, _, marked := strings.Cut(obj.GetAnnotations()[manifest.AnnotationTrackingID], ":"); !marked || owner != s.instance {
 		return nil
 	}
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": map[string]any{manifest.AnnotationTrackingID: nil}}})

@@ -82,8 +82,7 @@ func (s *session) unpermitted(ctx context.Context, run *operationRun) string {
 	if err == nil {
 		err = s.checkSources(run.sources)
 	}
-	var refusal notPermittedError
-	if errors.As(err, &refusal) {
+	if refusal, ok := errors.AsType[notPermittedError](err); ok {
 		return noLongerPermitted + refusal.Error()
 	}
 	return ""
