@@ -11,7 +11,6 @@ import (
 	"strings"
 
 	"github.com/rogpeppe/go-internal/testscript"
-	"golang.org/x/crypto/ssh"
 	"sigs.k8s.io/yaml"
 
 	"github.com/wavetrain/wavetrain/internal/gitserver/gittest"
@@ -29,11 +28,7 @@ type sources struct {
 
 func (w *world) makeSources() error {
 	w.sources.signer = gittest.NewSSHKey(w.t)
-	key, _, _, _, err := ssh.ParseAuthorizedKey([]byte(w.sources.signer.Public))
-	if err != nil {
-		return err
-	}
-	w.sources.signerID = ssh.FingerprintSHA256(key)
+	w.sources.signerID = w.sources.signer.Fingerprint()
 	if !w.has("charts") {
 		return nil
 	}

@@ -26,7 +26,7 @@ import (
 // writes with are none of ours.
 const (
 	SecretTypeRepository = "repository"
-	SecretTypeTemplate   = "repo-creds"
+	SecretTypeTemplate   = "repo-creds" //nolint:gosec // a label, no secret
 )
 
 // Keys of a repository Secret that others write too. SecretKeyFetchURL is

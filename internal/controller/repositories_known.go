@@ -56,8 +56,11 @@ func (e entry) known(template bool) KnownRepository {
 		k.Type = "git"
 	}
 	for _, kind := range []struct{ key, name string }{
-		{"password", "password"}, {"bearerToken", "bearer token"}, {"sshPrivateKey", "SSH key"},
-		{"githubAppPrivateKey", "GitHub App"}, {"tlsClientCertData", "client certificate"},
+		{"password", "password"},
+		{"bearerToken", "bearer token"},
+		{"sshPrivateKey", "SSH key"},
+		{"githubAppPrivateKey", "GitHub App"},
+		{"tlsClientCertData", "client certificate"},
 	} {
 		if e.get(kind.key) != "" {
 			k.Credentials = append(k.Credentials, kind.name)

@@ -64,7 +64,7 @@ func TestWebhookBringsACommit(t *testing.T) {
 		mac := hmac.New(sha256.New, []byte(secret))
 		mac.Write([]byte(body))
 		r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, controller.WebhookPath, strings.NewReader(body))
-		r.Header.Set("X-GitHub-Event", "push")
+		r.Header.Set("X-Github-Event", "push")
 		r.Header.Set("X-Hub-Signature-256", "sha256="+hex.EncodeToString(mac.Sum(nil)))
 		answer := httptest.NewRecorder()
 		c.Webhooks().ServeHTTP(answer, r)

@@ -30,7 +30,7 @@ const (
 // content, equal id.
 type archive struct {
 	blobs map[string][]byte
-	trees map[string][]entry
+	trees map[string]*listing
 	root  string
 	size  int
 }
@@ -44,7 +44,7 @@ func (a *archive) read(id string) (kind string, data []byte, err error) {
 	return "blob", bytes.Clone(data), nil
 }
 
-func (a *archive) tree(id string) ([]entry, error) {
+func (a *archive) tree(id string) (*listing, error) {
 	entries, ok := a.trees[id]
 	if !ok {
 		return nil, fmt.Errorf("the archive has no directory %s: %w", id, errMissingObject)
@@ -76,7 +76,7 @@ func unpack(data []byte, strip bool) (*archive, error) {
 	if err != nil {
 		return nil, err
 	}
-	a := &archive{blobs: map[string][]byte{}, trees: map[string][]entry{}}
+	a := &archive{blobs: map[string][]byte{}, trees: map[string]*listing{}}
 	top := newFolder()
 	members := tar.NewReader(plain)
 	for count := 0; ; count++ {
@@ -223,7 +223,7 @@ func (a *archive) store(f *folder) string {
 		fmt.Fprintf(&listing, "%s %s\x00%s\n", e.mode, e.name, e.id)
 	}
 	id := "tree-" + sha256Hex(listing.Bytes())
-	a.trees[id] = entries
+	a.trees[id] = newListing(entries)
 	return id
 }
 

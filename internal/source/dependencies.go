@@ -11,6 +11,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"sync"
 
 	"go.yaml.in/yaml/v3"
 )
@@ -78,19 +79,52 @@ func (c *completion) complete(ctx context.Context, dir string) error {
 func (c *completion) read(dir string, names ...string) (list []dependency, from string, err error) {
 	for _, name := range names {
 		from = path.Join(dir, name)
-		data, err := c.tree.ReadFile(from)
+		list, err := c.store.declared.get(c.tree, from)
 		if err != nil {
-			continue // whether a chart is there is for others to say
-		}
-		var file dependencyFile
-		if err := yaml.Unmarshal(data, &file); err != nil {
 			return nil, "", fmt.Errorf("read dependencies in %s: %w", from, err)
 		}
-		if len(file.Dependencies) > 0 {
-			return file.Dependencies, from, nil
+		if len(list) > 0 {
+			return list, from, nil
 		}
 	}
 	return nil, "", nil
+}
+
+// declarations remembers what files say of dependencies, by their ids: every look
+// at an Application asks.
+type declarations struct {
+	mu    sync.Mutex
+	known map[string][]dependency
+}
+
+// get returns what a file declares; one that is not there declares nothing.
+// Whether a chart is there is for others to say.
+func (d *declarations) get(tree Tree, name string) ([]dependency, error) {
+	id := tree.ObjectID(name)
+	if id == "" {
+		return nil, nil
+	}
+	d.mu.Lock()
+	list, ok := d.known[id]
+	d.mu.Unlock()
+	if ok {
+		return list, nil
+	}
+	data, err := tree.ReadFile(name)
+	if err != nil {
+		return nil, err
+	}
+	var file dependencyFile
+	if err := yaml.Unmarshal(data, &file); err != nil {
+		return nil, err
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if len(d.known) > 20_000 {
+		clear(d.known)
+	}
+	d.known[id] = file.Dependencies
+	return file.Dependencies, nil
 }
 
 func (c *completion) dependency(ctx context.Context, dir, from string, d dependency, locked []dependency) error {

@@ -6,6 +6,7 @@ package source
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -176,9 +177,9 @@ func advice(repo Repository, reason Reason) string {
 // the last one marked fatal or error, else the last.
 func lastWords(stderr string) string {
 	lines := strings.Split(strings.TrimSpace(stderr), "\n")
-	for i := len(lines) - 1; i >= 0; i-- {
+	for _, line := range slices.Backward(lines) {
 		for _, mark := range []string{"fatal: ", "error: ", "remote: "} {
-			if rest, ok := strings.CutPrefix(lines[i], mark); ok {
+			if rest, ok := strings.CutPrefix(line, mark); ok {
 				return rest
 			}
 		}

@@ -192,12 +192,10 @@ func reasonOfStatus(code int) Reason {
 // httpTrouble is the cause of a request that got no answer, without the URL, which
 // the caller names.
 func httpTrouble(err error) string {
-	var forbidden *privateAddressError
-	if errors.As(err, &forbidden) {
+	if forbidden, ok := errors.AsType[*privateAddressError](err); ok {
 		return forbidden.Error()
 	}
-	var wrapped *url.Error
-	if errors.As(err, &wrapped) {
+	if wrapped, ok := errors.AsType[*url.Error](err); ok {
 		err = wrapped.Err
 	}
 	return err.Error()

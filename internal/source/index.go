@@ -101,9 +101,8 @@ func (ix *index) scanYAML(r *bufio.Reader) error {
 		switch {
 		case indent == 0 && !item:
 			finish(start)
-			inside = text == "entries:"
-			if !inside && strings.HasPrefix(text, "entries:") && strings.TrimSpace(text[len("entries:"):]) != "{}" {
-				return errors.New("its entries are not written as a block, one chart after another")
+			if inside, err = beginsEntries(text); err != nil {
+				return err
 			}
 			depth = -1
 		case inside && (depth < 0 || indent == depth) && !item:
@@ -117,6 +116,15 @@ func (ix *index) scanYAML(r *bufio.Reader) error {
 	}
 	finish(at)
 	return nil
+}
+
+// beginsEntries tells whether a line at the left edge begins the charts.
+func beginsEntries(text string) (bool, error) {
+	rest, ok := strings.CutPrefix(text, "entries:")
+	if rest = strings.TrimSpace(rest); ok && rest != "" && rest != "{}" {
+		return false, errors.New("its entries are not written as a block, one chart after another")
+	}
+	return ok && rest == "", nil
 }
 
 func (ix *index) scanJSON(r io.Reader) error {

@@ -45,7 +45,7 @@ type objects struct {
 	treesMu sync.Mutex
 	// trees and older are two generations of parsed trees; entries counts those of
 	// the younger one.
-	trees, older map[string][]entry
+	trees, older map[string]*listing
 	entries      int
 	roots        map[string]string
 }
@@ -63,6 +63,28 @@ type entry struct {
 	mode, name, id string
 }
 
+// listing is a directory.
+type listing struct {
+	entries []entry
+	byName  map[string]int
+}
+
+func newListing(entries []entry) *listing {
+	l := &listing{entries: entries, byName: make(map[string]int, len(entries))}
+	for i, e := range entries {
+		l.byName[e.name] = i
+	}
+	return l
+}
+
+func (l *listing) find(name string) (entry, bool) {
+	i, ok := l.byName[name]
+	if !ok {
+		return entry{}, false
+	}
+	return l.entries[i], true
+}
+
 // Modes of tree entries.
 const (
 	modeTree       = "40000"
@@ -75,7 +97,7 @@ const (
 const maxEntries = 100_000
 
 func newObjects(g git, dir string) *objects {
-	return &objects{git: g, dir: dir, trees: map[string][]entry{}, roots: map[string]string{}}
+	return &objects{git: g, dir: dir, trees: map[string]*listing{}, roots: map[string]string{}}
 }
 
 func (o *objects) start() (*batch, error) {
@@ -110,7 +132,7 @@ func (o *objects) forget() {
 	o.close()
 	o.treesMu.Lock()
 	defer o.treesMu.Unlock()
-	o.trees, o.older, o.entries, o.roots = map[string][]entry{}, nil, 0, map[string]string{}
+	o.trees, o.older, o.entries, o.roots = map[string]*listing{}, nil, 0, map[string]string{}
 }
 
 func (o *objects) end() {
@@ -213,7 +235,7 @@ func (o *objects) root(commit string) (string, error) {
 }
 
 // tree returns the entries of a tree object.
-func (o *objects) tree(id string) ([]entry, error) {
+func (o *objects) tree(id string) (*listing, error) {
 	if known, ok := o.parsed(id); ok {
 		return known, nil
 	}
@@ -228,13 +250,14 @@ func (o *objects) tree(id string) ([]entry, error) {
 	if err != nil {
 		return nil, fmt.Errorf("git object %s: %w", id, err)
 	}
+	l := newListing(entries)
 	o.treesMu.Lock()
 	defer o.treesMu.Unlock()
-	o.add(id, entries)
-	return entries, nil
+	o.add(id, l)
+	return l, nil
 }
 
-func (o *objects) parsed(id string) ([]entry, bool) {
+func (o *objects) parsed(id string) (*listing, bool) {
 	o.treesMu.Lock()
 	defer o.treesMu.Unlock()
 	if known, ok := o.trees[id]; ok {
@@ -247,12 +270,12 @@ func (o *objects) parsed(id string) ([]entry, bool) {
 	return known, ok
 }
 
-func (o *objects) add(id string, entries []entry) {
+func (o *objects) add(id string, l *listing) {
 	if o.entries > maxEntries {
-		o.older, o.trees, o.entries = o.trees, map[string][]entry{}, 0
+		o.older, o.trees, o.entries = o.trees, map[string]*listing{}, 0
 	}
-	o.trees[id] = entries
-	o.entries += len(entries) + 1
+	o.trees[id] = l
+	o.entries += len(l.entries) + 1
 }
 
 // parseTree reads git's binary tree format: "mode name\0" and 20 bytes of

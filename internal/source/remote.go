@@ -120,8 +120,7 @@ func (m *mirror) fail(op string, a *access, err error) error {
 
 // reasonOf is the reason of an Error, Other for anything else.
 func reasonOf(err error) Reason {
-	var e *Error
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[*Error](err); ok {
 		return e.Reason
 	}
 	return Other

@@ -267,21 +267,28 @@ func objectsIn(t *testing.T, dir string) int {
 
 func TestDamagedCopyIsMadeAgain(t *testing.T) {
 	for name, damage := range map[string]func(t *testing.T, mirror string){
-		"emptied pack": func(t *testing.T, mirror string) { eachFile(t, mirror, ".pack", func(string) []byte { return nil }) },
+		"emptied pack": func(t *testing.T, mirror string) {
+			t.Helper()
+			eachFile(t, mirror, ".pack", func(string) []byte { return nil })
+		},
 		"garbled pack": func(t *testing.T, mirror string) {
+			t.Helper()
 			eachFile(t, mirror, ".pack", func(old string) []byte { return []byte(old[:12] + strings.Repeat("x", len(old)-12)) })
 		},
 		"lost pack": func(t *testing.T, mirror string) {
+			t.Helper()
 			if err := os.RemoveAll(filepath.Join(mirror, "objects", "pack")); err != nil {
 				t.Fatal(err)
 			}
 		},
 		"lost HEAD": func(t *testing.T, mirror string) {
+			t.Helper()
 			if err := os.Remove(filepath.Join(mirror, "HEAD")); err != nil {
 				t.Fatal(err)
 			}
 		},
 		"half made": func(t *testing.T, mirror string) {
+			t.Helper()
 			for _, name := range []string{"wavetrain", "config", "refs", "objects"} {
 				if err := os.RemoveAll(filepath.Join(mirror, name)); err != nil {
 					t.Fatal(err)
@@ -289,6 +296,7 @@ func TestDamagedCopyIsMadeAgain(t *testing.T) {
 			}
 		},
 		"stale lock": func(t *testing.T, mirror string) {
+			t.Helper()
 			if err := os.WriteFile(filepath.Join(mirror, "shallow.lock"), nil, 0o600); err != nil {
 				t.Fatal(err)
 			}
@@ -400,7 +408,7 @@ func TestOneProcessForAllReaders(t *testing.T) {
 	dir := t.TempDir()
 	log := filepath.Join(dir, "log")
 	script := "#!/bin/sh\necho \"$@\" >>" + log + "\nPATH=" + os.Getenv("PATH") + " exec git \"$@\"\n"
-	if err := os.WriteFile(filepath.Join(dir, "git"), []byte(script), 0o700); err != nil { //nolint:gosec // it must be executable
+	if err := os.WriteFile(filepath.Join(dir, "git"), []byte(script), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))

@@ -48,7 +48,7 @@ type Snapshot struct {
 // reader gives out objects by their ids.
 type reader interface {
 	read(id string) (kind string, data []byte, err error)
-	tree(id string) ([]entry, error)
+	tree(id string) (*listing, error)
 }
 
 // place is where a path leads: an entry, and the snapshot that it is read from,
@@ -156,7 +156,7 @@ func (s *Snapshot) ReadDir(name string) ([]fs.DirEntry, error) {
 		return nil, err
 	}
 	if e.mode == modeSubmodule {
-		sub, err := e.in.submodule(e.entry.id)
+		sub, err := e.in.submodule(e.id)
 		if err != nil || sub == nil {
 			return nil, pathError("readdir", name, err)
 		}
@@ -170,12 +170,12 @@ func (s *Snapshot) ReadDir(name string) ([]fs.DirEntry, error) {
 
 // list returns the entries of a tree that lies at name.
 func (s *Snapshot) list(name, id string) ([]fs.DirEntry, error) {
-	entries, err := s.objects.tree(id)
+	children, err := s.objects.tree(id)
 	if err != nil {
 		return nil, &fs.PathError{Op: "readdir", Path: name, Err: s.damaged(err)}
 	}
-	list := make([]fs.DirEntry, 0, len(entries))
-	for _, child := range entries {
+	list := make([]fs.DirEntry, 0, len(children.entries))
+	for _, child := range children.entries {
 		full := path.Join(name, child.name)
 		if child.mode == modeSymlink {
 			target, err := s.lookup(full)
@@ -245,11 +245,10 @@ func (s *Snapshot) walk(name string, links *int) (place, error) {
 		if err != nil {
 			return place{}, s.damaged(err)
 		}
-		i := slices.IndexFunc(children, func(e entry) bool { return e.name == part })
-		if i < 0 {
+		var found bool
+		if at, found = children.find(part); !found {
 			return place{}, fs.ErrNotExist
 		}
-		at = children[i]
 		if at.mode != modeSymlink {
 			passed = append(passed, part)
 			if at.mode == modeSubmodule {

@@ -53,6 +53,7 @@ type Store struct {
 	archives  archives
 	artifacts artifacts
 	verdicts  verdicts
+	declared  declarations
 
 	mu         sync.Mutex
 	mirrors    map[string]*mirror
@@ -81,7 +82,7 @@ func NewStore(opts Options) (*Store, error) {
 	s := &Store{
 		opts: opts, git: newGit(opts), mirrors: map[string]*mirror{}, helms: map[string]*helmRepository{},
 		transports: map[string]*http.Transport{}, archives: archives{known: map[string]*archive{}},
-		verdicts: verdicts{good: map[string]bool{}},
+		verdicts: verdicts{good: map[string]bool{}}, declared: declarations{known: map[string][]dependency{}},
 	}
 	s.artifacts = artifacts{store: s, answers: map[string]ociAnswer{}}
 	s.tokens = appTokens{clock: opts.Clock, store: s, tokens: map[string]appToken{}}

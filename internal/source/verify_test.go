@@ -11,8 +11,6 @@ import (
 	"strings"
 	"testing"
 
-	"golang.org/x/crypto/ssh"
-
 	"github.com/wavetrain/wavetrain/internal/gitserver/gittest"
 	"github.com/wavetrain/wavetrain/internal/source"
 )
@@ -21,7 +19,7 @@ import (
 func gnupg(t *testing.T, name string) (home, fingerprint, public string) {
 	t.Helper()
 	// The agent's socket must have a short name.
-	home, err := os.MkdirTemp("", "gpg")
+	home, err := os.MkdirTemp("", "gpg") //nolint:usetesting // t.TempDir is too long for a socket
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,11 +55,7 @@ func TestVerify(t *testing.T) {
 	if err := errors.Join(os.WriteFile(keyFile, []byte(key.Private), 0o600), os.WriteFile(keyFile+".pub", []byte(key.Public), 0o600)); err != nil {
 		t.Fatal(err)
 	}
-	parsed, _, _, _, err := ssh.ParseAuthorizedKey([]byte(key.Public))
-	if err != nil {
-		t.Fatal(err)
-	}
-	sshPrint := ssh.FingerprintSHA256(parsed)
+	sshPrint := key.Fingerprint()
 
 	repo := gittest.New(t, map[string]string{"x": "1"})
 	commit := func(args ...string) string {
@@ -71,7 +65,7 @@ func TestVerify(t *testing.T) {
 	}
 	gpgIn := func(home string) string {
 		wrapper := filepath.Join(t.TempDir(), "gpg")
-		if err := os.WriteFile(wrapper, []byte("#!/bin/sh\nexec gpg --homedir "+home+" \"$@\"\n"), 0o700); err != nil { //nolint:gosec // it must be executable
+		if err := os.WriteFile(wrapper, []byte("#!/bin/sh\nexec gpg --homedir "+home+" \"$@\"\n"), 0o700); err != nil {
 			t.Fatal(err)
 		}
 		return "gpg.program=" + wrapper

@@ -13,6 +13,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"slices"
 	"strings"
 )
 
@@ -88,14 +89,7 @@ func providers() []provider {
 func always(string) bool { return true }
 
 func events(names ...string) func(string) bool {
-	return func(event string) bool {
-		for _, name := range names {
-			if name == event {
-				return true
-			}
-		}
-		return false
-	}
+	return func(event string) bool { return slices.Contains(names, event) }
 }
 
 // signed checks an HMAC of the body in hexadecimal.

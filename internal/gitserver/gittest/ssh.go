@@ -47,6 +47,9 @@ func NewSSHKey(t testing.TB) SSHKey {
 	}
 }
 
+// Fingerprint names the key.
+func (k SSHKey) Fingerprint() string { return ssh.FingerprintSHA256(k.signer.PublicKey()) }
+
 // ServeSSH serves the repository by SSH to who has the client's key, and returns
 // its URL and the server's line for known_hosts.
 func (r *Repository) ServeSSH(client SSHKey) (url, knownHost string) {
