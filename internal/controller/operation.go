@@ -141,7 +141,10 @@ func (s *session) conclude(ctx context.Context, state *v1alpha1.OperationState) 
 	state.Message = status.Retried(state.Message, int64(rec.Attempt-1))
 	finished := metav1.NewTime(rec.FinishedAt)
 	state.FinishedAt = &finished
-	s.app.Operation = nil
+	asked := s.askedMeanwhile(state.Operation)
+	if !asked {
+		s.app.Operation = nil
+	}
 	if state.Phase == v1alpha1.OperationSucceeded && !partial(state.Operation) {
 		s.app.Status.History = status.AddHistory(s.app.Status.History, state, s.app.Spec.HistoryLimit())
 		if err := s.repin(ctx, state); err != nil {
@@ -151,7 +154,17 @@ func (s *session) conclude(ctx context.Context, state *v1alpha1.OperationState) 
 	// What the operation changed is compared once more before the status is
 	// written, and automation looks at the result.
 	s.observe(ctx)
+	if asked {
+		s.by(s.now)
+		return nil
+	}
 	return s.automate(ctx)
+}
+
+// askedMeanwhile tells whether a person has asked for an operation while an
+// automated one was running, which makes no request.
+func (s *session) askedMeanwhile(ended v1alpha1.Operation) bool {
+	return ended.InitiatedBy.Automated && s.app.Operation != nil && !s.app.Operation.InitiatedBy.Automated
 }
 
 // newerRelease returns the revisions of a release that has taken the place of the
