@@ -6,6 +6,7 @@ package cluster
 import (
 	"context"
 	"fmt"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -49,6 +50,10 @@ type catalog struct {
 	failed map[string]error
 	// changed is closed and replaced when a group was discovered.
 	changed chan struct{}
+	// findings counts the discoveries that found something else than before; differs
+	// is told of them.
+	findings int
+	differs  func()
 }
 
 // version is one served version of a group; the preferred one comes first.
@@ -250,8 +255,21 @@ func (c *catalog) refresh(ctx context.Context, group string) error {
 			}
 		}
 	}
+	if c.store(group, versions, failure) {
+		c.differs()
+	}
+	return nil
+}
+
+// store keeps what a discovery of a group said, and reports whether that is
+// something else than before.
+func (c *catalog) store(group string, versions []version, failure error) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	differs := !reflect.DeepEqual(c.groups[group], versions)
+	if differs {
+		c.findings++
+	}
 	if c.groups[group] = versions; len(versions) == 0 {
 		delete(c.groups, group)
 	}
@@ -260,7 +278,14 @@ func (c *catalog) refresh(ctx context.Context, group string) error {
 	}
 	close(c.changed)
 	c.changed = make(chan struct{})
-	return nil
+	return differs
+}
+
+// readings counts the discoveries that found something new.
+func (c *catalog) readings() int {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	return c.findings
 }
 
 // group returns the versions of a group, preferred one first.

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -39,6 +38,9 @@ type Options struct {
 	// Codec is how objects are kept in memory; clusters should share one. Defaults
 	// to one of its own.
 	Codec *Codec
+	// ServedChanged is called when Version may have another answer: kinds came or
+	// went, or the server was away. It must not block.
+	ServedChanged func()
 }
 
 // Cluster is the connection to one cluster. It is safe for concurrent use.
@@ -52,6 +54,10 @@ type Cluster struct {
 	schemas *schemas
 	store   *store
 	codec   *Codec
+	served  served
+
+	servedChanged func()
+
 	// accepted are writes that the API server is known to accept.
 	accepted *acceptances
 
@@ -100,12 +106,13 @@ func New(cfg *rest.Config, opts Options) (*Cluster, error) {
 		return nil, fmt.Errorf("connect to %s: %w", cfg.Host, err)
 	}
 	c := &Cluster{
-		server:  cfg.Host,
-		clock:   opts.Clock,
-		dialer:  dialer,
-		started: make(chan struct{}),
-		watches: map[schema.GroupKind]*kindWatch{},
-		wanted:  map[schema.GroupKind]bool{},
+		server:        cfg.Host,
+		clock:         opts.Clock,
+		dialer:        dialer,
+		started:       make(chan struct{}),
+		servedChanged: opts.ServedChanged,
+		watches:       map[schema.GroupKind]*kindWatch{},
+		wanted:        map[schema.GroupKind]bool{},
 	}
 	if c.dynamic, err = dynamic.NewForConfigAndClient(cfg, client); err != nil {
 		return nil, fmt.Errorf("connect to %s: %w", cfg.Host, err)
@@ -120,6 +127,7 @@ func New(cfg *rest.Config, opts Options) (*Cluster, error) {
 	c.life, c.close = context.WithCancel(context.Background())
 	c.schemas = newSchemas(disco.OpenAPIV3WithContext)
 	c.catalog = newCatalog(disco, opts.Clock, cfg.Host)
+	c.catalog.differs = c.tellServed
 	c.store = newStore()
 	if c.codec = opts.Codec; c.codec == nil {
 		if c.codec, err = NewCodec(); err != nil {
@@ -187,20 +195,4 @@ func (c *Cluster) Scope(gk schema.GroupKind) (namespaced, known bool) {
 	}
 	res, ok := c.catalog.lookup(gk.WithVersion(""))
 	return res.Namespaced, ok
-}
-
-// Version returns the server's version and, sorted, what it serves in the form
-// of Helm's capabilities: "group/version" and "group/version/Kind".
-func (c *Cluster) Version(ctx context.Context) (kubeVersion string, apiVersions []string, err error) {
-	if err := c.catalog.load(ctx); err != nil {
-		return "", nil, err
-	}
-	info, err := c.catalog.client.ServerVersionWithContext(ctx)
-	if err != nil {
-		return "", nil, c.problem("read the version of", subject{}, err)
-	}
-	c.catalog.learn(info.GitVersion)
-	apiVersions = c.catalog.apiVersions()
-	slices.Sort(apiVersions)
-	return info.GitVersion, apiVersions, nil
 }

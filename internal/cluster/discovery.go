@@ -65,7 +65,7 @@ func (c *Cluster) watchDiscovery(ctx context.Context) {
 				return client.List(ctx, o)
 			},
 			WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
-				return c.openWatch(ctx, func() (watch.Interface, error) { return client.Watch(ctx, o) }, func(error) {})
+				return c.openWatch(ctx, func() (watch.Interface, error) { return client.Watch(ctx, o) }, c.reached)
 			},
 		}
 		feed := &definitions{c: c, q: q, nameOf: nameOf, versions: map[string]string{}}

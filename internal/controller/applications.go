@@ -45,6 +45,8 @@ type applications struct {
 	wakeups      *wakeups
 	watchlist    *watchlist
 	renderings   *renderings
+	polls        *polls
+	heads        *heads
 	orphanage    *orphanage
 	installation *installation
 
@@ -60,6 +62,8 @@ type applications struct {
 
 	mu     sync.Mutex
 	states map[types.NamespacedName]*appState
+	// servedSoon are the clusters for which servedChanged is about to act.
+	servedSoon map[string]bool
 }
 
 func newApplications(opts Options, cares caredFor, codec *cluster.Codec, c client.Client) *applications {
@@ -72,13 +76,15 @@ func newApplications(opts Options, cares caredFor, codec *cluster.Codec, c clien
 		installation: newInstallation(c, opts),
 		life:         life, end: end,
 		seed:   maphash.MakeSeed(),
-		states: map[types.NamespacedName]*appState{},
+		states: map[types.NamespacedName]*appState{}, servedSoon: map[string]bool{},
 	}
 	a.watchlist = newWatchlist(a.renderings)
 	a.wakeups = newWakeups(a.unchanged)
+	a.polls, a.heads = newPolls(a.resolve, a.headMoved), newHeads(a.writeHead)
 	a.renderer = pipeline.NewRenderer(opts.Sources, a.repositories.find, opts.Rendering)
 	a.destinations = newDestinations(opts.Config, codec, c, opts.Namespace, a.installation.current.Load, a.changed)
 	a.destinations.writes = opts.ClusterWrites
+	a.destinations.served = a.servedChanged
 	return a
 }
 
@@ -92,8 +98,10 @@ func (a *applications) changed(on *destination, change cluster.Change) {
 }
 
 func (a *applications) setUp(mgr manager.Manager) error {
-	if err := mgr.Add(leaderRunnable(a.wakeups.run)); err != nil {
-		return err
+	for _, run := range []leaderRunnable{a.wakeups.run, a.polls.every(a.opts.PollInterval), a.heads.run} {
+		if err := mgr.Add(run); err != nil {
+			return err
+		}
 	}
 	skip := true
 	return ctrl.NewControllerManagedBy(mgr).
@@ -139,6 +147,34 @@ func (a *applications) enqueue(name types.NamespacedName) {
 	a.wakeups.add(name)
 }
 
+// servedPause gathers changes of what a cluster serves: an operator brings several
+// definitions.
+const servedPause = time.Second
+
+// servedChanged has the Applications looked at whose charts may ask what their
+// cluster serves.
+func (a *applications) servedChanged(server string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.servedSoon[server] {
+		return
+	}
+	a.servedSoon[server] = true
+	time.AfterFunc(servedPause, func() {
+		a.mu.Lock()
+		delete(a.servedSoon, server)
+		var names []types.NamespacedName
+		for name, st := range a.states {
+			seen := st.settled.Load()
+			if st.asksServed.Load() && (seen == nil || seen.dest.Server == server) {
+				names = append(names, name)
+			}
+		}
+		a.mu.Unlock()
+		a.wakeups.add(names...)
+	})
+}
+
 // abandon ends what runs when the controller stops; it can be resumed.
 func (a *applications) abandon() {
 	a.end()
@@ -176,6 +212,7 @@ func (a *applications) forget(name types.NamespacedName) {
 	delete(a.states, name)
 	a.mu.Unlock()
 	instance := a.instance(name)
+	a.polls.unfollow(name)
 	a.watchlist.remove(name, instance)
 	a.wakeups.add(a.renderings.remove(name)...)
 	a.orphanage.unfollow(name)

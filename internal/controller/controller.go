@@ -17,7 +17,6 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/selection"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -213,15 +212,20 @@ func (c *Controller) Run(ctx context.Context) error {
 // Applications that use it: a webhook said so, or somebody committed.
 func (c *Controller) Refresh(ctx context.Context, repo string) error {
 	c.opts.Sources.Forget(repo)
+	c.apps.polls.ask(repo)
 	list, err := c.apps.all(ctx)
 	if err != nil {
 		return err
 	}
 	for i := range list {
 		app := &list[i]
+		name := nameOf(app)
+		if c.apps.polls.follows(name) {
+			continue
+		}
 		for _, src := range app.Spec.EffectiveSources() {
 			if source.SameRepository(src.RepoURL, repo) {
-				c.apps.enqueue(types.NamespacedName{Namespace: app.Namespace, Name: app.Name})
+				c.apps.enqueue(name)
 				break
 			}
 		}

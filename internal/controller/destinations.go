@@ -12,7 +12,6 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -44,6 +43,8 @@ type destinations struct {
 	namespace string
 	// changed is told of every change on any destination.
 	changed func(on *destination, c cluster.Change)
+	// served is told when a destination may have come to serve something else.
+	served func(server string)
 	// told are the settings of now; nil as long as there are none.
 	told func() *compiled
 	// writes is how many calls the operations on one cluster make at once.
@@ -75,30 +76,6 @@ type destination struct {
 	told *compiled
 	// updates are those that wake nobody.
 	updates atomic.Pointer[updates]
-
-	mu          sync.Mutex
-	kubeVersion string
-	apiVersions []string
-	versionAt   time.Time
-}
-
-// versionFor is how long what a cluster serves is taken for granted: charts that
-// ask for it are rendered anew when it has changed.
-const versionFor = time.Minute
-
-// version returns the cluster's version and what it serves.
-func (d *destination) version(ctx context.Context, now time.Time) (kubeVersion string, apiVersions []string, err error) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.kubeVersion != "" && now.Sub(d.versionAt) < versionFor {
-		return d.kubeVersion, d.apiVersions, nil
-	}
-	kubeVersion, apiVersions, err = d.Version(ctx)
-	if err != nil {
-		return "", nil, err
-	}
-	d.kubeVersion, d.apiVersions, d.versionAt = kubeVersion, apiVersions, now
-	return kubeVersion, apiVersions, nil
 }
 
 func newDestinations(home *rest.Config, codec *cluster.Codec, secrets client.Reader, namespace string, told func() *compiled, changed func(*destination, cluster.Change)) *destinations {
@@ -125,7 +102,7 @@ func (d *destinations) get(ctx, life context.Context, dest v1alpha1.ApplicationD
 		// The Secret has changed: what is open may use outdated credentials.
 		opened.stop()
 	}
-	c, err := cluster.New(cfg, cluster.Options{Codec: d.codec})
+	c, err := cluster.New(cfg, cluster.Options{Codec: d.codec, ServedChanged: func() { d.served(server) }})
 	if err != nil {
 		return nil, fmt.Errorf("open cluster %s: %w", server, err)
 	}

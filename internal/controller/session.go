@@ -9,7 +9,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math/rand/v2"
+	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -43,6 +43,9 @@ type appState struct {
 	// settled is what the last look has seen, nil while there is one or when every
 	// change matters.
 	settled atomic.Pointer[settled]
+	// asksServed is true when what is rendered can depend on what its cluster
+	// serves.
+	asksServed atomic.Bool
 
 	mu sync.Mutex
 	// written is the resourceVersion of our last write: older copies from the
@@ -60,12 +63,11 @@ type appState struct {
 
 	// request and head are what was rendered last of the target revision, desired
 	// is what it is kept at: the same, unless an earlier release is pinned.
-	// resolvedAt is when its revisions were looked up.
-	request    [sha256.Size]byte
-	head       *pipeline.Desired
-	desired    *pipeline.Desired
-	resolvedAt time.Time
-	nextPoll   time.Time
+	request [sha256.Size]byte
+	head    *pipeline.Desired
+	desired *pipeline.Desired
+	// outdated is true from when revisions are to be resolved anew until they are.
+	outdated bool
 
 	// dropped is how many results of the last operation its status leaves out.
 	dropped int
@@ -239,11 +241,12 @@ func (s *session) desired(ctx context.Context) (*pipeline.Desired, error) {
 	}
 	_, asked := s.app.Annotations[v1alpha1.AnnotationRefresh]
 	request := sha256.Sum256(data)
-	fresh := s.st.desired != nil && s.st.request == request && s.now.Before(s.st.nextPoll)
+	fresh := s.st.desired != nil && s.st.request == request && !s.st.outdated
 	if refresh := s.st.refresh.Swap(false); fresh && !refresh && !asked && s.st.desired.StillAnswered(ctx, req.Lookup) {
-		s.by(s.st.nextPoll)
+		s.byLookups()
 		return s.st.desired, nil
 	}
+	s.st.outdated = true
 	if s.app.Annotations[v1alpha1.AnnotationRefresh] == v1alpha1.RefreshHard {
 		s.renderer.RenderAnew(s.instance)
 		s.comparer.Forget(s.instance)
@@ -265,11 +268,19 @@ func (s *session) desired(ctx context.Context) (*pipeline.Desired, error) {
 		}
 		return s.st.desired, err
 	}
-	s.st.request, s.st.head, s.st.desired, s.st.resolvedAt = request, head, desired, s.now
-	spread := rand.Int64N(int64(s.opts.PollInterval)/2 + 1) //nolint:gosec // spreading load needs no secrecy
-	s.st.nextPoll = s.now.Add(s.opts.PollInterval + time.Duration(spread))
-	s.by(s.st.nextPoll)
+	s.st.request, s.st.head, s.st.desired, s.st.outdated = request, head, desired, false
+	s.polls.follow(nameOf(s.app), req.Project, req.Sources, head.Revisions)
+	s.byLookups()
+	s.st.asksServed.Store(slices.Contains(desired.Tools, string(v1alpha1.SourceTypeHelm)))
 	return desired, nil
+}
+
+// byLookups asks for another look where a chart has asked something of the cluster:
+// nobody tells when the answer changes.
+func (s *session) byLookups() {
+	if s.st.desired.Asks() {
+		s.by(s.now.Add(s.opts.PollInterval))
+	}
 }
 
 func (s *session) render(ctx context.Context, req pipeline.Request) (*pipeline.Desired, error) {
@@ -285,7 +296,7 @@ func (s *session) renderRequest(ctx context.Context) (pipeline.Request, error) {
 	if len(sources) == 0 {
 		return pipeline.Request{}, pipeline.ErrNoSources
 	}
-	version, apis, err := s.dest.version(ctx, s.now)
+	version, apis, err := s.dest.Version(ctx)
 	if err != nil {
 		return pipeline.Request{}, fmt.Errorf("ask cluster %s for its version: %w", s.dest.Server, err)
 	}

@@ -145,12 +145,11 @@ func (s *session) fillStatus() {
 	}
 	desired := s.compared
 	st.Sync.ComparedTo = s.app.Spec.ComparedTo()
+	setRevisions(s.app, desired.Revisions)
 	if s.app.Spec.MultipleSources() {
-		st.Sync.Revision, st.Sync.Revisions = "", desired.Revisions
 		st.SourceType, st.SourceTypes = "", desired.Tools
 		return
 	}
-	st.Sync.Revision, st.Sync.Revisions = desired.Revisions[0], nil
 	st.SourceType, st.SourceTypes = desired.Tools[0], nil
 }
 

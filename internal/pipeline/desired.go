@@ -87,6 +87,11 @@ func combined(parts []placed) string {
 	return "sha256:" + hex.EncodeToString(sum.Sum(nil))
 }
 
+// Asks tells whether charts asked something of the cluster.
+func (d *Desired) Asks() bool {
+	return slices.ContainsFunc(d.parts, func(p placed) bool { return len(p.lookups) > 0 })
+}
+
 // StillAnswered tells whether what charts asked of the cluster would be answered
 // the same now.
 func (d *Desired) StillAnswered(ctx context.Context, lookup func(context.Context, helm.Lookup) (map[string]any, error)) bool {
