@@ -7,13 +7,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/selection"
@@ -122,6 +122,18 @@ func (o Options) caredFor() (caredFor, error) {
 	return caredFor{control: o.Namespace, others: others}, nil
 }
 
+// onlyConfiguration empties the ConfigMaps of the control namespace that nobody
+// here reads.
+func onlyConfiguration(obj any) (any, error) {
+	if m, ok := obj.(*corev1.ConfigMap); ok {
+		m.ManagedFields = nil
+		if !slices.Contains([]string{settings.Name, configMapTLS, configMapSSH}, m.Name) {
+			m.Data, m.BinaryData = nil, nil
+		}
+	}
+	return obj, nil
+}
+
 // Controller reconciles Applications.
 type Controller struct {
 	opts    Options
@@ -157,8 +169,8 @@ func New(opts Options) (*Controller, error) {
 		ByObject: map[client.Object]cache.ByObject{
 			// Other people's Secrets are none of our business.
 			&corev1.Secret{}: {Label: labels.NewSelector().Add(*onlyArgoSecrets)},
-			// Of ConfigMaps only the settings.
-			&corev1.ConfigMap{}: {Field: fields.OneTermEqualSelector("metadata.name", settings.Name)},
+			// Of ConfigMaps only what is read.
+			&corev1.ConfigMap{}: {Transform: onlyConfiguration},
 		},
 	}
 	cares.widen(&cached)
@@ -183,7 +195,6 @@ func New(opts Options) (*Controller, error) {
 		return nil, err
 	}
 	apps := newApplications(opts, cares, codec, unpacking{mgr.GetClient(), small})
-	apps.repositories.configs = mgr.GetAPIReader()
 	if err := apps.setUp(mgr); err != nil {
 		return nil, err
 	}

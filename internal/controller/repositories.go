@@ -47,9 +47,7 @@ const (
 // repositories finds repositories by the Secrets of the control namespace, in
 // Argo CD's form.
 type repositories struct {
-	secrets client.Reader
-	// configs reads ConfigMaps; the cache of secrets does not hold these.
-	configs   client.Reader
+	client    client.Reader
 	namespace string
 	clock     clock.PassiveClock
 
@@ -98,7 +96,7 @@ func DescribeRepository(ctx context.Context, c client.Reader, namespace, url str
 }
 
 func newRepositories(c client.Reader, namespace string, clock clock.PassiveClock) *repositories {
-	return &repositories{secrets: c, configs: c, namespace: namespace, clock: clock}
+	return &repositories{client: c, namespace: namespace, clock: clock}
 }
 
 // find implements pipeline.FindRepository.
@@ -144,7 +142,7 @@ func (r *repositories) registry(ctx context.Context) (*registry, error) {
 
 func (r *repositories) list(ctx context.Context, kind string) ([]entry, error) {
 	var secrets corev1.SecretList
-	err := r.secrets.List(ctx, &secrets, client.InNamespace(r.namespace), client.MatchingLabels{SecretTypeLabel: kind})
+	err := r.client.List(ctx, &secrets, client.InNamespace(r.namespace), client.MatchingLabels{SecretTypeLabel: kind})
 	if err != nil {
 		return nil, fmt.Errorf("list Secrets of type %s: %w", kind, err)
 	}
@@ -159,7 +157,7 @@ func (r *repositories) list(ctx context.Context, kind string) ([]entry, error) {
 // configMap returns the data of a ConfigMap, nil when there is none.
 func (r *repositories) configMap(ctx context.Context, name string) (map[string]string, error) {
 	found := &corev1.ConfigMap{}
-	err := r.configs.Get(ctx, types.NamespacedName{Namespace: r.namespace, Name: name}, found)
+	err := r.client.Get(ctx, types.NamespacedName{Namespace: r.namespace, Name: name}, found)
 	if apierrors.IsNotFound(err) {
 		return nil, nil
 	}
