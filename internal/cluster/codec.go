@@ -36,7 +36,7 @@ func NewCodec() (*Codec, error) { return newCodec(dictionary) }
 
 func newCodec(dictionary []byte) (*Codec, error) {
 	in, err := zstd.NewWriter(nil, zstd.WithEncoderDict(dictionary), zstd.WithEncoderConcurrency(2),
-		zstd.WithEncoderCRC(false), zstd.WithSingleSegment(true), zstd.WithLowerEncoderMem(true), zstd.WithWindowSize(128<<10))
+		zstd.WithEncoderCRC(false), zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithSingleSegment(true), zstd.WithLowerEncoderMem(true), zstd.WithWindowSize(128<<10))
 	if err != nil {
 		return nil, fmt.Errorf("prepare compression: %w", err)
 	}

@@ -114,7 +114,7 @@ func writeDictionary(t *testing.T, live []*unstructured.Unstructured) {
 	// What is last is found best: small objects are the many.
 	slices.SortStableFunc(texts, func(a, b []byte) int { return cmp.Compare(len(b), len(a)) })
 	made, err := zstd.BuildDict(zstd.BuildDictOptions{
-		ID: 1, Contents: texts, History: bytes.Join(texts, nil), Offsets: [3]int{1, 4, 8}, Level: zstd.SpeedDefault,
+		ID: 1, Contents: texts, History: bytes.Join(texts, nil), Offsets: [3]int{1, 4, 8}, Level: zstd.SpeedFastest,
 	})
 	if err != nil {
 		t.Fatal(err)
