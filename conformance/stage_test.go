@@ -85,7 +85,7 @@ func newStage(t *testing.T) *stage {
 	s.installDefinitions()
 	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
 	t.Cleanup(stop)
-	if _, err := timeline.Record(ctx, env.Config, s.history.note); err != nil {
+	if _, err := timeline.RecordPods(ctx, env.Config, s.history.note); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.history.followApplications(ctx, env.Config, kinds); err != nil {

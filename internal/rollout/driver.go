@@ -13,6 +13,7 @@ import (
 	"github.com/wavetrain/wavetrain/internal/diff"
 	"github.com/wavetrain/wavetrain/internal/event"
 	"github.com/wavetrain/wavetrain/internal/health"
+	"github.com/wavetrain/wavetrain/internal/manifest"
 	"github.com/wavetrain/wavetrain/internal/plan"
 	"github.com/wavetrain/wavetrain/internal/rollout/machine"
 )
@@ -84,6 +85,9 @@ type Operation struct {
 	// Respect, if given, are the ignore rules whose fields are left as they are on
 	// objects that exist.
 	Respect *diff.Options
+	// Explain, if given, says what is known from the plan of why an object that is
+	// waited for does not get on; empty for nothing.
+	Explain func(manifest.Key) string
 	// Unrehearsed leaves out the trial of every step before the first write; what
 	// can be checked without the API server is checked all the same.
 	Unrehearsed bool

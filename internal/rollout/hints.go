@@ -97,7 +97,7 @@ func (r *Run) explain(ctx context.Context) time.Time {
 		}
 		defer r.driver.opts.Queue.give()
 		for _, key := range waits[:min(len(waits), maxExplained)] {
-			if text := r.cluster.Blocked(ctx, key); text != "" {
+			if text := r.reason(ctx, key); text != "" {
 				texts[key] = text
 			}
 		}
@@ -106,4 +106,18 @@ func (r *Run) explain(ctx context.Context) time.Time {
 		}
 	}()
 	return next
+}
+
+// reason says why an object does not get on: in the cluster's words, and in those of
+// the plan if it cannot get on before something that comes later.
+func (r *Run) reason(ctx context.Context, key manifest.Key) string {
+	text := r.cluster.Blocked(ctx, key)
+	if r.op.Explain == nil {
+		return text
+	}
+	why := r.op.Explain(key)
+	if text != "" && why != "" {
+		text += "; "
+	}
+	return text + why
 }

@@ -54,6 +54,15 @@ func Record(ctx context.Context, cfg *rest.Config, notify func(Moment)) (*Record
 	return record(ctx, cfg, &Recorder{notify: notify, silent: quiet()})
 }
 
+// RecordPods is Record of Pods as well.
+func RecordPods(ctx context.Context, cfg *rest.Config, notify func(Moment)) (*Recorder, error) {
+	return record(ctx, cfg, &Recorder{notify: notify, silent: without(quiet(), "pods")})
+}
+
+func without(resources []string, names ...string) []string {
+	return slices.DeleteFunc(resources, func(resource string) bool { return slices.Contains(names, resource) })
+}
+
 // Sighting is a state of an object as a watch showed it.
 type Sighting struct {
 	Object *unstructured.Unstructured
@@ -67,10 +76,7 @@ type Sighting struct {
 // Watch records like Record, and tells see of every state of every object, Pods
 // included. see must not block, and must not change the object.
 func Watch(ctx context.Context, cfg *rest.Config, see func(Sighting)) (*Recorder, error) {
-	silent := slices.DeleteFunc(quiet(), func(resource string) bool {
-		return resource == "pods" || resource == "replicasets"
-	})
-	return record(ctx, cfg, &Recorder{see: see, silent: silent})
+	return record(ctx, cfg, &Recorder{see: see, silent: without(quiet(), "pods", "replicasets")})
 }
 
 func record(ctx context.Context, cfg *rest.Config, r *Recorder) (*Recorder, error) {

@@ -101,6 +101,15 @@ func Run(in Input) []Finding {
 	return slices.CompactFunc(w.found, func(a, b Finding) bool { return compare(a, b) == 0 })
 }
 
+// Deadlocks finds, from the plan alone, what waits for something that only comes when
+// it is ready itself.
+func Deadlocks(p *plan.Plan) []Finding {
+	w := newWorld(Input{Plan: p})
+	waits(w)
+	slices.SortStableFunc(w.found, compare)
+	return w.found
+}
+
 func compare(a, b Finding) int {
 	return cmp.Or(
 		diag.Compare(a.Diagnostic, b.Diagnostic),
