@@ -4,6 +4,7 @@
 package pipeline
 
 import (
+	"context"
 	"strings"
 	"testing"
 	"time"
@@ -120,6 +121,40 @@ func TestLevelsOfComparison(t *testing.T) {
 				t.Errorf("%s: the API server was asked %d times, want %d", row.reason, asking.dryRuns, row.asked)
 			}
 		})
+	}
+}
+
+// TestInjectedBundle: what an injector puts into a webhook is neither a difference nor a reason to ask.
+func TestInjectedBundle(t *testing.T) {
+	env := sandboxtest.Start(t, sandboxtest.Options{Nodes: 1})
+	dest := connect(t, env)
+	gv := schema.GroupVersion{Group: "admissionregistration.k8s.io", Version: "v1"}
+	awaitSchema(t, dest, gv)
+	text := `{apiVersion: admissionregistration.k8s.io/v1, kind: MutatingWebhookConfiguration, metadata: {name: NAME}, webhooks: [{name: a.example.test,
+		admissionReviewVersions: [v1], sideEffects: None, failurePolicy: Ignore, clientConfig: {BUNDLEservice: {name: w, namespace: none}}}]}`
+	text = strings.Replace(text, "NAME", env.Namespace(t), 1)
+	obj := deployment(t, "", strings.Replace(text, "BUNDLE", "", 1))
+	key := manifest.KeyOf(obj)
+	first, err := dest.Apply(t.Context(), obj, cluster.ApplyOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := dest.Delete(context.WithoutCancel(t.Context()), key, cluster.DeleteOptions{UID: first.GetUID()}); err != nil {
+			t.Error(err)
+		}
+	})
+	for _, by := range []cluster.ApplyOptions{{Manager: "cainjector"}, {Manager: "cert-manager-cainjector", Method: cluster.Overlay}} {
+		injected := deployment(t, "", strings.Replace(text, "BUNDLE", "caBundle: aW5qZWN0ZWQ=, ", 1))
+		live, err := dest.Apply(t.Context(), injected, by)
+		if err != nil {
+			t.Fatal(err)
+		}
+		asking := &counting{Cluster: dest}
+		v, err := verdictOn(t.Context(), asking, Subject{}, plan.Step{Key: key, Object: &manifest.Object{Unstructured: obj}}, live, live.GetManagedFields())
+		if err != nil || !v.InSync() || asking.dryRuns != 0 {
+			t.Errorf("injected by %s: %v, %+v, asked %d times", by.Manager, err, v, asking.dryRuns)
+		}
 	}
 }
 
