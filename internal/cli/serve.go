@@ -12,12 +12,16 @@ import (
 
 	"github.com/go-logr/logr"
 	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/wavetrain/wavetrain/internal/controller"
 	"github.com/wavetrain/wavetrain/internal/project"
 	"github.com/wavetrain/wavetrain/internal/rollout"
 	"github.com/wavetrain/wavetrain/internal/rollout/machine"
+	"github.com/wavetrain/wavetrain/internal/settings"
 	"github.com/wavetrain/wavetrain/internal/source"
 )
 
@@ -36,16 +40,18 @@ type serveFlags struct {
 	// namespacesGiven is true if the flag was, even without a value: then no
 	// ConfigMap is asked.
 	namespacesGiven bool
-	clusterWrites   int
-	leaderElect     bool
-	metricsAddress  string
-	healthAddress   string
-	webhookAddress  string
-	profiling       bool
-	dataDir         string
-	installCRDs     bool
-	logFormat       string
-	verbosity       int
+	// intervalGiven is true if --poll-interval was: then the settings do not matter.
+	intervalGiven  bool
+	clusterWrites  int
+	leaderElect    bool
+	metricsAddress string
+	healthAddress  string
+	webhookAddress string
+	profiling      bool
+	dataDir        string
+	installCRDs    bool
+	logFormat      string
+	verbosity      int
 }
 
 func newServeCmd(s Streams) *cobra.Command {
@@ -88,12 +94,13 @@ Exit codes: 0 stopped by a signal, 1 it could not start or lost its cluster or i
 				return err
 			}
 			f.namespacesGiven = cmd.Flags().Changed("application-namespaces")
+			f.intervalGiven = cmd.Flags().Changed("poll-interval")
 			return serve(cmd.Context(), s, k, f, cmd.Root().Version)
 		},
 	}
 	flags := cmd.Flags()
 	k.addFlags(flags)
-	flags.Var(&f.pollInterval, "poll-interval", "how often to look for new commits (a duration, or seconds)")
+	flags.Var(&f.pollInterval, "poll-interval", "how often to look for new commits, in seconds or as a duration; without the flag timeout.reconciliation of argocd-cm counts")
 	flags.Var(&f.gateTimeout, "gate-timeout", "how long a wave waits while nothing about its objects moves; GateTimeout on an Application or object wins")
 	flags.Var(&f.gateStuck, "gate-stuck", "the same while an image cannot be pulled, a container crashes or a configuration is missing")
 	flags.Var(&f.gateGrace, "gate-grace", "how long an object of a kind that flaps may be Degraded; GateGrace on an Application or object wins")
@@ -161,6 +168,11 @@ func serve(ctx context.Context, s Streams, k *kube, f serveFlags, version string
 			return err
 		}
 	}
+	if !f.intervalGiven {
+		if err = f.configuredInterval(ctx, k, log); err != nil {
+			return err
+		}
+	}
 	store, err := source.NewStore(source.Options{Dir: dir, Env: s.gitEnv()})
 	if err != nil {
 		return err
@@ -184,7 +196,7 @@ func serve(ctx context.Context, s Streams, k *kube, f serveFlags, version string
 	if err != nil {
 		return err
 	}
-	log.Info("controller starts", "version", version, "server", cfg.Host, "namespace", k.namespace, "applicationNamespaces", f.appNamespaces)
+	log.Info("controller starts", "version", version, "pollInterval", f.pollInterval.String(), "server", cfg.Host, "namespace", k.namespace, "applicationNamespaces", f.appNamespaces)
 	if err := c.Run(ctx); err != nil {
 		return fmt.Errorf("run controller: %w", err)
 	}
@@ -204,6 +216,31 @@ func configuredNamespaces(ctx context.Context, k *kube) ([]string, error) {
 		return nil, fmt.Errorf("%w; give --application-namespaces", err)
 	}
 	return patterns, nil
+}
+
+// configuredInterval takes over how often the cluster's settings want repositories
+// to be asked.
+func (f *serveFlags) configuredInterval(ctx context.Context, k *kube, log logr.Logger) error {
+	c, err := k.client()
+	if err != nil {
+		return err
+	}
+	var told corev1.ConfigMap
+	err = c.Get(ctx, types.NamespacedName{Namespace: k.namespace, Name: settings.Name}, &told)
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("read settings: %w; give --poll-interval", err)
+	}
+	interval, ok, err := settings.PollInterval(told.Data)
+	if err != nil {
+		log.Info("a setting cannot be read and is left out", "problem", err.Error())
+	}
+	if ok {
+		f.pollInterval = duration{interval}
+	}
+	return nil
 }
 
 func installDefinitions(ctx context.Context, k *kube, log logr.Logger) error {

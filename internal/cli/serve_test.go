@@ -70,10 +70,16 @@ func TestServe(t *testing.T) {
 	}); err != nil {
 		t.Fatal(err)
 	}
+	if err := c.Create(t.Context(), &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "argocd-cm"}, Data: map[string]string{"timeout.reconciliation": "90s"},
+	}); err != nil {
+		t.Fatal(err)
+	}
 	health, metrics := freeAddress(t), freeAddress(t)
 	r := start(t, "serve", "--kubeconfig", env.Kubeconfig, "-n", namespace, "--install-crds", "--leader-elect",
 		"--health-address", health, "--metrics-address", metrics, "--profiling", "--log-format", "json")
 	r.err.await(t, `"msg":"controller starts"`, time.Minute)
+	r.err.await(t, `"pollInterval":"1m30s"`, time.Minute)
 	r.err.await(t, `"msg":"Starting workers"`, time.Minute)
 	if !answers(t.Context(), "http://"+health+"/readyz") {
 		t.Error("the readiness probe is not answered")
@@ -85,7 +91,7 @@ func TestServe(t *testing.T) {
 		t.Error("profiles are not served")
 	}
 
-	repo := gittest.New(t, map[string]string{"manifests/settings.yaml": settings("small")})
+	repo := gittest.New(t, map[string]string{"manifests/settings.yaml": settingsManifest("small")})
 	app := &v1alpha1.Application{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "shop"},
 		Spec: v1alpha1.ApplicationSpec{
@@ -104,7 +110,7 @@ func TestServe(t *testing.T) {
 	theirs := app.DeepCopy()
 	theirs.ObjectMeta = metav1.ObjectMeta{Namespace: "team-a", Name: "shop"}
 	theirs.Spec.Source.Path = "theirs"
-	repo.Commit("theirs", map[string]string{"theirs/settings.yaml": strings.Replace(settings("small"), "name: settings", "name: theirs", 1)})
+	repo.Commit("theirs", map[string]string{"theirs/settings.yaml": strings.Replace(settingsManifest("small"), "name: settings", "name: theirs", 1)})
 	if err := c.Create(t.Context(), theirs); err != nil {
 		t.Fatal(err)
 	}
@@ -113,8 +119,11 @@ func TestServe(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, args := range [][]string{
-		{"app", "wait", "team-a/shop", "--timeout", "1m"}, {"app", "sync", "shop", "-N", "team-a", "--timeout", "1m"},
-		{"app", "diff", "-n", namespace, "team-a/shop"}, {"app", "get", "team-a/shop"}, {"app", "record", "-N", "team-a", "shop"},
+		{"app", "wait", "team-a/shop", "--timeout", "1m"},
+		{"app", "sync", "shop", "-N", "team-a", "--timeout", "1m"},
+		{"app", "diff", "-n", namespace, "team-a/shop"},
+		{"app", "get", "team-a/shop"},
+		{"app", "record", "-N", "team-a", "shop"},
 		{"app", "wait", "shop", "team-a/shop", "-n", namespace, "--timeout", "1m"},
 	} {
 		code, stdout, stderr := call(t, append(args, "--kubeconfig", env.Kubeconfig)...)

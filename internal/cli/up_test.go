@@ -185,7 +185,7 @@ spec:
     automated: {prune: true}
     syncOptions: [CreateNamespace=true]
 `,
-		"manifests/settings.yaml": settings("small"),
+		"manifests/settings.yaml": settingsManifest("small"),
 		"manifests/migrate.yaml":  hook("migrate"),
 		"manifests/api.yaml": `apiVersion: apps/v1
 kind: Deployment
@@ -212,7 +212,7 @@ spec:
 `
 }
 
-func settings(size string) string {
+func settingsManifest(size string) string {
 	return "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: settings}\ndata: {size: " + size + "}\n"
 }
 
@@ -246,7 +246,7 @@ func TestUpFollowsCommits(t *testing.T) {
 	expect("an unknown name is an error", exitFailed, "", "app", "get", "nobody")
 	expect("a diff of nothing is an error of its own", exitDiffFailed, "", "app", "diff", "nobody")
 
-	repo.Commit("grow", map[string]string{"manifests/settings.yaml": settings("large")})
+	repo.Commit("grow", map[string]string{"manifests/settings.yaml": settingsManifest("large")})
 	commit := shortRevision(repo.Git("rev-parse", "HEAD"))
 	r.err.await(t, "Everything is Synced and Healthy at commit "+commit, time.Minute)
 	expect("the commit is rolled out", exitOK, commit, "app", "list")
