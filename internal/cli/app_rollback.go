@@ -77,7 +77,7 @@ func requestRollback(ctx context.Context, c client.Client, name types.Namespaced
 	}
 	state := app.Status.OperationState
 	if app.Operation != nil || state != nil && !state.Phase.Completed() {
-		return fmt.Errorf("application %q: another operation is in progress: wait for it, or end it with `wavetrain app terminate-op %s`", name.Name, name.Name)
+		return fmt.Errorf("application %q: another operation is in progress: wait for it, or end it with `wavetrain app terminate-op %s`", name.Name, argument(name))
 	}
 	entry, err := historyEntry(app, id)
 	if err != nil {

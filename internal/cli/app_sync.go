@@ -100,7 +100,7 @@ func requestSync(ctx context.Context, k *kube, c client.Client, name types.Names
 		return err
 	}
 	if app.Operation != nil || (app.Status.OperationState != nil && !app.Status.OperationState.Phase.Completed()) {
-		return fmt.Errorf("application %q: another operation is in progress: wait for it, or end it with `wavetrain app terminate-op %s`", name.Name, name.Name)
+		return fmt.Errorf("application %q: another operation is in progress: wait for it, or end it with `wavetrain app terminate-op %s`", name.Name, argument(name))
 	}
 	sync, err := f.operation(app)
 	if err != nil {

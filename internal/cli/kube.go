@@ -72,6 +72,15 @@ func (k *kube) app(arg string) (types.NamespacedName, error) {
 	return types.NamespacedName{Namespace: namespace, Name: name}, nil
 }
 
+// argument is what names an Application on the command line, whatever the flags
+// are.
+func argument(name types.NamespacedName) string {
+	if name.Namespace == controller.DefaultNamespace {
+		return name.Name
+	}
+	return name.String()
+}
+
 func (k *kube) addAllNamespaces(flags *pflag.FlagSet) {
 	flags.BoolVarP(&k.allNamespaces, "all-namespaces", "A", false, "Applications of all namespaces")
 }

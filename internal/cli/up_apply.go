@@ -124,6 +124,18 @@ func publishRewrites(ctx context.Context, c client.Client, namespace string, rew
 	return nil
 }
 
+// applicationNamespaces are the namespaces of Applications that the objects which
+// are applied by hand permit, as an installation of Argo CD would be told.
+func applicationNamespaces(objects []manifest.Object) []string {
+	for _, obj := range objects {
+		if obj.GetKind() == "ConfigMap" && obj.GetName() == controller.ParametersName {
+			parameters, _, _ := unstructured.NestedStringMap(obj.Object, "data")
+			return controller.NamespacesIn(parameters)
+		}
+	}
+	return nil
+}
+
 // applyBootstrap applies objects in an order that works, Namespaces and
 // definitions first, and returns those whose kind is not served yet.
 func applyBootstrap(ctx context.Context, c client.Client, namespace string, objects []manifest.Object) (later []manifest.Object, err error) {

@@ -179,7 +179,7 @@ func (u *up) bringUp(ctx context.Context) error {
 	if err := u.stage("installing the kinds of Argo CD and Wavetrain", func() error { return u.prepare(ctx) }); err != nil {
 		return err
 	}
-	if err := u.stage("controller is starting", func() error { return u.startController(logger) }); err != nil {
+	if err := u.stage("controller is starting", func() error { return u.startController(logger, applicationNamespaces(objects)) }); err != nil {
 		return err
 	}
 	return u.stage("applying what is applied by hand", func() error { return u.begin(ctx, objects) })
@@ -277,7 +277,7 @@ func (u *up) prepare(ctx context.Context) error {
 	return err
 }
 
-func (u *up) startController(logger io.Writer) error {
+func (u *up) startController(logger io.Writer, appNamespaces []string) error {
 	store, err := source.NewStore(source.Options{
 		Dir: filepath.Join(u.work, "mirrors"), Env: u.streams.gitEnv(),
 	})
@@ -292,7 +292,7 @@ func (u *up) startController(logger io.Writer) error {
 	context.AfterFunc(u.life, endWorkers)
 	u.controller, err = controller.New(controller.Options{
 		Rendering: rendering,
-		Config:    u.config, Sources: store, Events: u.board.Note, Log: newLogger(logger, logText, 0),
+		Config:    u.config, ApplicationNamespaces: appNamespaces, Sources: store, Events: u.board.Note, Log: newLogger(logger, logText, 0),
 	})
 	if err != nil {
 		return err

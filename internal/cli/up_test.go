@@ -274,6 +274,37 @@ func TestUpFollowsCommits(t *testing.T) {
 	}
 }
 
+// What the objects that are applied by hand say about namespaces of Applications
+// counts from the beginning.
+func TestUpWithApplicationsInTheirOwnNamespace(t *testing.T) {
+	files := shop()
+	app := strings.ReplaceAll(strings.ReplaceAll(files["shop.yaml"], "namespace: argocd", "namespace: team-a"), "project: default", "project: team")
+	delete(files, "shop.yaml")
+	files["bootstrap/app.yaml"] = app + `---
+apiVersion: v1
+kind: Namespace
+metadata: {name: team-a}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: argocd-cmd-params-cm, namespace: argocd}
+data: {application.namespaces: "team-*"}
+---
+apiVersion: argoproj.io/v1alpha1
+kind: AppProject
+metadata: {name: team, namespace: argocd}
+spec:
+  sourceRepos: ["*"]
+  destinations: [{server: "*", namespace: "*"}]
+  clusterResourceWhitelist: [{group: "*", kind: "*"}]
+  sourceNamespaces: [team-a]
+`
+	r := start(t, "up", gittest.New(t, files).Dir, "--exit-when-synced", "--timeout", "3m", "--nodes", "1")
+	if code := r.exit(t, 4*time.Minute); code != exitOK {
+		t.Errorf("exit code %d:\n%s", code, r.err)
+	}
+}
+
 func TestUpGivesUpInTime(t *testing.T) {
 	r := start(t, "up", gittest.New(t, shop()).Dir, "--exit-when-synced", "--timeout", "1", "--nodes", "1")
 	if code := r.exit(t, time.Minute); code != exitTimeout {

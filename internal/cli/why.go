@@ -130,7 +130,7 @@ func objectOf(app *v1alpha1.Application, text string) (manifest.Key, error) {
 			return manifest.Key{Group: r.Group, Kind: r.Kind, Namespace: r.Namespace, Name: r.Name}, nil
 		}
 	}
-	return manifest.Key{}, fmt.Errorf("application %q has no %s: `wavetrain app get %s` lists its objects", app.Name, text, app.Name)
+	return manifest.Key{}, fmt.Errorf("application %q has no %s: `wavetrain app get %s` lists its objects", app.Name, text, argument(client.ObjectKeyFromObject(app)))
 }
 
 // produced is what controllers make from the objects of an Application. Without

@@ -19,30 +19,35 @@ import (
 	"github.com/wavetrain/wavetrain/internal/project"
 )
 
-// parametersName is the ConfigMap in the control namespace that holds Argo CD's
-// parameters of its processes, keyNamespaces the one about where Applications may
-// live.
-const (
-	parametersName = "argocd-cmd-params-cm"
-	keyNamespaces  = "application.namespaces"
-)
+// ParametersName is the ConfigMap in the control namespace that holds Argo CD's
+// parameters of its processes.
+const ParametersName = "argocd-cmd-params-cm"
+
+// keyNamespaces is the parameter about where Applications may live.
+const keyNamespaces = "application.namespaces"
 
 // ConfiguredNamespaces reads the patterns over namespaces of Applications that an
 // installation of Argo CD is configured with. Like Argo CD's own processes a
 // controller is given them when it starts.
 func ConfiguredNamespaces(ctx context.Context, c client.Reader, control string) ([]string, error) {
 	parameters := &corev1.ConfigMap{}
-	name := client.ObjectKey{Namespace: control, Name: parametersName}
+	name := client.ObjectKey{Namespace: control, Name: ParametersName}
 	if err := c.Get(ctx, name, parameters); err != nil {
 		if apierrors.IsNotFound(err) {
 			return nil, nil
 		}
 		return nil, fmt.Errorf("read %s from ConfigMap %s: %w", keyNamespaces, name, err)
 	}
-	if value := parameters.Data[keyNamespaces]; value != "" {
-		return strings.Split(value, ","), nil
+	return NamespacesIn(parameters.Data), nil
+}
+
+// NamespacesIn returns the patterns over namespaces of Applications that stand
+// among the parameters.
+func NamespacesIn(parameters map[string]string) []string {
+	if value := parameters[keyNamespaces]; value != "" {
+		return strings.Split(value, ",")
 	}
-	return nil, nil
+	return nil
 }
 
 // caredFor are the namespaces whose Applications the controller cares for. All
