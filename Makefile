@@ -18,7 +18,7 @@ DEMO_FLAGS ?=
 BENCH_FLAGS ?=
 
 # Rooms in which things happen at once.
-CONCURRENT := $(addsuffix /...,$(addprefix ./internal/,cluster controller gitserver pipeline release rollout sandbox source timeline cli/live))
+CONCURRENT := $(addsuffix /...,$(addprefix ./internal/,cluster controller gitserver pipeline release render rollout sandbox source timeline cli/live))
 
 ##@ Use
 
@@ -64,6 +64,15 @@ check: ## Format, vet, lint and architecture
 .PHONY: conformance
 conformance: bin/wavetrain-sandbox ## Run the executable specification and print which points hold
 	@cd conformance && $(GO) test -count=1 -table
+
+# How many generated charts and kustomizations are compared.
+CHECKS ?= 200
+
+.PHONY: differential
+differential: ## Compare what is rendered with helm and kustomize of the linked versions, on examples and generated charts
+	@mkdir -p tools/bin
+	cd tools && $(GO) build -o bin/ helm.sh/helm/v4/cmd/helm sigs.k8s.io/kustomize/kustomize/v5
+	$(GO) test -count=1 -tags differential ./internal/render -run 'ByHelm|ByKustomize' -rapid.checks $(CHECKS)
 
 .PHONY: bench
 bench: ## Run the benchmarks of rendering, planning and the waves page

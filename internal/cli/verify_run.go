@@ -44,6 +44,7 @@ func verifyAll(ctx context.Context, services []planned) (apps []string, list []f
 		found := verify.Run(verify.Input{
 			Plan: s.plan, External: external, Rules: rules, Ignores: ignoresOf(s.app),
 			Elsewhere: func(k manifest.Key) string { return elsewhere.besides(s.plan, k) },
+			Unstable:  s.unstable(),
 		})
 		found = append(found, shared[app]...)
 		found = append(found, s.plaintext(scanned)...)
@@ -59,6 +60,24 @@ func verifyAll(ctx context.Context, services []planned) (apps []string, list []f
 	}
 	general, err := ignored.general(services)
 	return apps, append(list, findings.Of("", general)...), err
+}
+
+// unstable are the fields that come out differently each time, by the keys that
+// their objects have in the plan.
+func (s planned) unstable() []verify.UnstableField {
+	var list []verify.UnstableField
+	for _, r := range s.restless {
+		at := r.Object
+		for _, g := range s.plan.Groups {
+			for _, step := range g.Steps {
+				if k := step.Key; k.GroupKind() == at.GroupKind() && k.Name == at.Name && (at.Namespace == "" || at.Namespace == k.Namespace) {
+					at = k
+				}
+			}
+		}
+		list = append(list, verify.UnstableField{Object: at, Field: r.Field, Cause: r.Cause, GuardedBy: r.GuardedBy})
+	}
+	return list
 }
 
 // renderers knows which service renders what, by cluster.

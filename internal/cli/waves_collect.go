@@ -49,6 +49,8 @@ type wavesCollector struct {
 	warnings []diag.Diagnostic
 	// piped is the digest of standard input.
 	piped string
+	// restless are the fields of what was rendered last that differ each time.
+	restless []render.Restless
 	// instead, when not nil, is done with the sources instead of rendering them.
 	instead func(context.Context, render.Source, render.Target) error
 }
@@ -61,6 +63,8 @@ type planned struct {
 	repo    *localRepo
 	// app is nil for a chart, a directory or manifests.
 	app *v1alpha1.Application
+	// restless are the fields that come out differently each time.
+	restless []render.Restless
 	// file is where the Application is written, valueFiles the files of the
 	// repository from which Helm has values.
 	file       manifest.Provenance
@@ -386,6 +390,7 @@ func (c *wavesCollector) render(ctx context.Context, src render.Source, target r
 		return nil, err
 	}
 	c.warnings = append(c.warnings, result.Warnings...)
+	c.restless = append(c.restless, result.Restless...)
 	return result.Objects, nil
 }
 
@@ -402,6 +407,7 @@ func (c *wavesCollector) plan(name, namespace string, objects []manifest.Object,
 		in.Server = join(of.app.Spec.Destination.Server, of.app.Spec.Destination.Name)
 	}
 	of.plan, of.objects = plan.Build(in), objects
+	of.restless, c.restless = c.restless, nil
 	c.planned = append(c.planned, of)
 	c.services = append(c.services, waves.Service{Name: name, Plan: of.plan, Config: of.repo.config})
 }

@@ -69,10 +69,15 @@ func (r *Result) report(target Target) {
 		}
 		obj := r.Objects[field.Object]
 		value, _ := unstable.Get(obj.Object, field.Path)
+		f := Restless{Object: obj.Key(), Field: unstable.Name(field.Path), Cause: r.witness.Explain(value), GuardedBy: guarded(obj, r.Looked)}
+		r.Restless = append(r.Restless, f)
+		message := fmt.Sprintf("%s comes out differently each time it is rendered: %s", describeField(obj, field), f.Cause)
+		if f.GuardedBy != "" {
+			message += ", guarded by " + f.GuardedBy
+		}
 		r.Warnings = append(r.Warnings, diag.Diagnostic{
-			Code: CodeNondeterministic, Severity: diag.Warning, Subject: obj.Key(), Field: unstable.Name(field.Path), At: obj.Provenance,
-			Message: fmt.Sprintf("%s comes out differently each time it is rendered: %s%s", describeField(obj, field), r.witness.Explain(value), guarded(obj, r.Looked)),
-			Hint:    "the live value is kept as long as all objects with such fields exist; to decide it yourself, set the value, or have an operator make the Secret",
+			Code: CodeNondeterministic, Severity: diag.Warning, Subject: obj.Key(), Field: f.Field, At: obj.Provenance, Message: message,
+			Hint: "the live value is kept as long as all objects with such fields exist; to decide it yourself, set the value, or have an operator make the Secret",
 		})
 	}
 	if len(r.Looked) > 0 && target.Lookup == nil {
@@ -101,7 +106,7 @@ func describeField(obj manifest.Object, field unstable.Field) string {
 func guarded(obj manifest.Object, looked []helm.Lookup) string {
 	for _, q := range looked {
 		if q.Kind == obj.GetKind() && q.Name == obj.GetName() {
-			return ", guarded by lookup"
+			return "lookup"
 		}
 	}
 	return ""

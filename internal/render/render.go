@@ -96,8 +96,21 @@ type Remarks struct {
 	// Unstable are the fields that come out differently each time, or with what
 	// the cluster answers. The result's digest leaves them out.
 	Unstable unstable.Fields `json:"unstable,omitzero"`
+	// Restless are those of the unstable fields that differ each time, as people
+	// are told of them.
+	Restless []Restless `json:"restless,omitempty"`
 	// Looked are the objects that templates asked the cluster for.
 	Looked []helm.Lookup `json:"looked,omitempty"`
+}
+
+// Restless is a field that comes out differently each time.
+type Restless struct {
+	Object manifest.Key `json:"object"`
+	Field  string       `json:"field,omitempty"`
+	// Cause is the function that makes it, or what it is derived from.
+	Cause string `json:"cause"`
+	// GuardedBy is what keeps the value on a cluster; empty for nothing.
+	GuardedBy string `json:"guardedBy,omitempty"`
 }
 
 // Func renders a source: Render does, in this process, and others elsewhere.

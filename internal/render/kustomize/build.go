@@ -13,6 +13,7 @@ import (
 	"strings"
 	"sync"
 
+	"sigs.k8s.io/kustomize/api/konfig"
 	"sigs.k8s.io/kustomize/api/krusty"
 	"sigs.k8s.io/kustomize/api/resmap"
 	"sigs.k8s.io/kustomize/api/resource"
@@ -101,6 +102,9 @@ func decode(built resmap.ResMap, dir string, keepsOrigin bool) ([]manifest.Objec
 				return nil, err
 			}
 		}
+		if err := nameVersion(r); err != nil {
+			return nil, err
+		}
 		text, err := r.AsYAML()
 		if err != nil {
 			return nil, err
@@ -115,6 +119,20 @@ func decode(built resmap.ResMap, dir string, keepsOrigin bool) ([]manifest.Objec
 		objects = append(objects, decoded...)
 	}
 	return objects, nil
+}
+
+// toolVersion is the version of the command line tool that has the library's.
+const toolVersion = "v5.8.2"
+
+// nameVersion has the label of buildMetadata: [managedByLabel] name the version
+// that the tool itself would name; the library only knows it inside of the tool.
+func nameVersion(r *resource.Resource) error {
+	labels := r.GetLabels()
+	if !strings.HasPrefix(labels[konfig.ManagedbyLabelKey], "kustomize-") {
+		return nil
+	}
+	labels[konfig.ManagedbyLabelKey] = "kustomize-" + toolVersion
+	return r.SetLabels(labels)
 }
 
 func originFile(r *resource.Resource, dir string) string {
