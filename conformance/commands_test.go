@@ -319,7 +319,7 @@ func write(ctx context.Context, w *world, _ *testscript.TestScript, args []strin
 // made it like that, and deletes it: the API server takes a moment to heed a policy.
 func knock(ctx context.Context, w *world, _ *testscript.TestScript, args []string) error {
 	if len(args) < 2 {
-		return errors.New("knock FILE FIELD=VALUE...")
+		return errors.New("knock FILE FIELD=VALUE [FIELD=VALUE...]")
 	}
 	text, err := w.read(args[0])
 	if err != nil {

@@ -87,8 +87,8 @@ func typeWithin(t reflect.Type, name string, seen map[reflect.Type]bool) reflect
 	if t.Name() == name {
 		return t
 	}
-	for i := range t.NumField() {
-		if found := typeWithin(t.Field(i).Type, name, seen); found != nil {
+	for field := range t.Fields() {
+		if found := typeWithin(field.Type, name, seen); found != nil {
 			return found
 		}
 	}

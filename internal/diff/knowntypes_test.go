@@ -29,20 +29,33 @@ func TestKnownTypes(t *testing.T) {
 		"NotAQuantity":  {"what is no quantity stays as it is", quantity, widget("{size: large}"), widget("{size: small}"), []string{"spec.size"}},
 		"OtherKind":     {"another kind has no such type", []KnownType{{Group: "x.example.test", Kind: "Gadget", Field: "spec.size", Type: "core/Quantity"}}, widget("{size: 1000m}"), widget("{size: '1'}"), []string{"spec.size"}},
 		"Duration":      {"equal durations", []KnownType{{Group: "*", Kind: "Widget", Field: "spec.every", Type: "meta/v1/Duration"}}, widget("{every: 90m}"), widget("{every: 1h30m0s}"), nil},
-		"InLists": {"in every item of a list", []KnownType{{Group: "*", Kind: "*", Field: "spec.parts.resources", Type: "core/v1/ResourceRequirements"}},
+		"InLists": {
+			"in every item of a list",
+			[]KnownType{{Group: "*", Kind: "*", Field: "spec.parts.resources", Type: "core/v1/ResourceRequirements"}},
 			widget("{parts: [{name: a, resources: {limits: {cpu: 0.5}}}, {name: b, resources: {limits: {memory: 1024Mi}}}]}"),
-			widget("{parts: [{name: a, resources: {limits: {cpu: 500m}}}, {name: b, resources: {limits: {memory: 1Gi}}}]}"), nil},
-		"PodSpec": {"defaults that a typed value leaves out, quantities",
+			widget("{parts: [{name: a, resources: {limits: {cpu: 500m}}}, {name: b, resources: {limits: {memory: 1Gi}}}]}"), nil,
+		},
+		"PodSpec": {
+			"defaults that a typed value leaves out, quantities",
 			[]KnownType{{Group: "x.example.test", Kind: "Widget", Field: "spec.pod", Type: "core/v1/PodSpec"}},
 			widget("{pod: {containers: [{name: c, image: i, env: [], resources: {requests: {memory: 1000Ki}}}], nodeSelector: {}}}"),
-			widget("{pod: {containers: [{name: c, image: i, resources: {requests: {memory: 1000Ki}}}]}}"), nil},
-		"PodSpecOther": {"a real difference",
+			widget("{pod: {containers: [{name: c, image: i, resources: {requests: {memory: 1000Ki}}}]}}"), nil,
+		},
+		"PodSpecOther": {
+			"a real difference",
 			[]KnownType{{Group: "x.example.test", Kind: "Widget", Field: "spec.pod", Type: "core/v1/PodSpec"}},
-			widget("{pod: {containers: [{name: c, image: i}]}}"), widget("{pod: {containers: [{name: c, image: j}]}}"), []string{"spec.pod.containers[name=c].image"}},
-		"List": {"a field that is a list of values of the type", []KnownType{{Group: "*", Kind: "*", Field: "spec.sizes", Type: "core/Quantity"}},
-			widget("{sizes: [1000m, 1024Ki]}"), widget("{sizes: ['1', 1Mi]}"), nil},
-		"Rollout": {"Argo Rollouts need no settings", nil,
-			rollout("{containers: [{name: c, resources: {limits: {cpu: 1000m}}}]}"), rollout("{containers: [{name: c, resources: {limits: {cpu: '1'}}}]}"), nil},
+			widget("{pod: {containers: [{name: c, image: i}]}}"), widget("{pod: {containers: [{name: c, image: j}]}}"),
+			[]string{"spec.pod.containers[name=c].image"},
+		},
+		"List": {
+			"a field that is a list of values of the type",
+			[]KnownType{{Group: "*", Kind: "*", Field: "spec.sizes", Type: "core/Quantity"}},
+			widget("{sizes: [1000m, 1024Ki]}"), widget("{sizes: ['1', 1Mi]}"), nil,
+		},
+		"Rollout": {
+			"Argo Rollouts need no settings", nil,
+			rollout("{containers: [{name: c, resources: {limits: {cpu: 1000m}}}]}"), rollout("{containers: [{name: c, resources: {limits: {cpu: '1'}}}]}"), nil,
+		},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

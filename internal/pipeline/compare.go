@@ -291,7 +291,7 @@ func (c *Comparer) judge(ctx context.Context, dest Destination, s Subject, draft
 		before, ok := known.find(at.key)
 		if ok && (before.version != at.version || at.version == 0) {
 			_, owners, _ := dest.GetOwned(step.Key)
-			at.print = next.print(live, owners)
+			at.print = next.fingerprint(live, owners)
 			ok = at.print == before.print
 		}
 		if !ok {
@@ -334,7 +334,7 @@ func answer(ctx context.Context, dest Destination, s Subject, next *remarks, ope
 			if !exists {
 				return nil
 			}
-			q.at.version, q.at.print = versionOf(live), next.print(live, owners)
+			q.at.version, q.at.print = versionOf(live), next.fingerprint(live, owners)
 			var err error
 			q.verdict, err = verdictOn(ctx, dest, s, q.step, live, owners)
 			return err

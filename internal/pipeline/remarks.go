@@ -137,11 +137,11 @@ func (c *Comparer) Unchanged(app string, key manifest.Key, live *unstructured.Un
 		return false
 	}
 	at, ok := r.find(c.memory.hash(key))
-	return ok && (at.version != 0 && at.version == versionOf(live) || at.print == r.print(live, owners))
+	return ok && (at.version != 0 && at.version == versionOf(live) || at.print == r.fingerprint(live, owners))
 }
 
-// print is the fingerprint of a live object as far as verdicts depend on it.
-func (r *remarks) print(live *unstructured.Unstructured, owners []metav1.ManagedFieldsEntry) uint64 {
+// fingerprint is that of a live object as far as verdicts depend on it.
+func (r *remarks) fingerprint(live *unstructured.Unstructured, owners []metav1.ManagedFieldsEntry) uint64 {
 	if r.status {
 		return diff.Fingerprint(live, owners, live.Object["status"])
 	}

@@ -26,11 +26,17 @@ func TestHealthRules(t *testing.T) {
 		"Split":    {"the end of the key names the kind", map[string]string{lua + "a.b_C": "x"}, []settings.HealthRule{rule("a.b/C", lua+"a.b_C", "x")}},
 		"Core":     {"the core group has no name", map[string]string{lua + "Pod": "x"}, []settings.HealthRule{rule("Pod", lua+"Pod", "x")}},
 		"Combined": {"patterns stand in the key for all kinds", map[string]string{"resource.customizations": "'*.b/*':\n  health.lua: x\n"}, []settings.HealthRule{rule("*.b/*", "resource.customizations.*.b/*", "x")}},
-		"Order": {"the order does not depend on chance", map[string]string{lua + "z_Z": "z", lua + "a_A": "a", "resource.customizations": "m/M: {health.lua: m}\n"},
-			[]settings.HealthRule{rule("a/A", lua+"a_A", "a"), rule("m/M", "resource.customizations.m/M", "m"), rule("z/Z", lua+"z_Z", "z")}},
+		"Order": {
+			"the order does not depend on chance",
+			map[string]string{lua + "z_Z": "z", lua + "a_A": "a", "resource.customizations": "m/M: {health.lua: m}\n"},
+			[]settings.HealthRule{rule("a/A", lua+"a_A", "a"), rule("m/M", "resource.customizations.m/M", "m"), rule("z/Z", lua+"z_Z", "z")},
+		},
 		"SplitWins": {"a key for one kind counts more than the key for all", map[string]string{lua + "a_B": "split", "resource.customizations": "a/B: {health.lua: all}\n"}, []settings.HealthRule{rule("a/B", lua+"a_B", "split")}},
-		"OursWins": {"and our own more than Argo CD's", map[string]string{lua + "a_B": "x", ours + "a_B": "[{status: Healthy}]"},
-			[]settings.HealthRule{{Target: "a/B", From: ours + "a_B", Cases: []settings.HealthCase{{Status: "Healthy"}}}}},
+		"OursWins": {
+			"and our own more than Argo CD's",
+			map[string]string{lua + "a_B": "x", ours + "a_B": "[{status: Healthy}]"},
+			[]settings.HealthRule{{Target: "a/B", From: ours + "a_B", Cases: []settings.HealthCase{{Status: "Healthy"}}}},
+		},
 		"NoHealth": {"an entry about something else is no rule", map[string]string{"resource.customizations": "a/B: {actions: x}\n"}, nil},
 	}
 	for name, tt := range cases {
