@@ -127,7 +127,7 @@ func (o Options) caredFor() (caredFor, error) {
 func onlyConfiguration(obj any) (any, error) {
 	if m, ok := obj.(*corev1.ConfigMap); ok {
 		m.ManagedFields = nil
-		if !slices.Contains([]string{settings.Name, configMapTLS, configMapSSH}, m.Name) {
+		if !slices.Contains([]string{settings.Name, configMapTLS, configMapSSH, configMapKeys}, m.Name) {
 			m.Data, m.BinaryData = nil, nil
 		}
 	}

@@ -28,8 +28,9 @@ func (s *session) rendered(ctx context.Context, req pipeline.Request, revisions 
 
 // checkSignature concerns commits: charts have no signature that Argo CD knows.
 func (s *session) checkSignature(ctx context.Context, project string, src v1alpha1.ApplicationSource, revision string) error {
-	if s.permits == nil {
-		return nil
+	// A session that has not looked at its project yet must not let anything pass.
+	if err := s.loadProject(ctx); err != nil {
+		return err
 	}
 	ids, err := s.permits.Signers(src.RepoURL)
 	if err != nil || len(ids) == 0 {
@@ -53,7 +54,7 @@ func (s *session) checkSignature(ctx context.Context, project string, src v1alph
 // demanded: nobody has signed those.
 func (s *session) refuseUnsigned() error {
 	if s.permits == nil {
-		return nil
+		return fmt.Errorf("project %s has not been read yet: local manifests cannot be synced", s.app.Spec.ProjectName())
 	}
 	for _, src := range s.app.Spec.EffectiveSources() {
 		ids, err := s.permits.Signers(src.RepoURL)
