@@ -10,6 +10,7 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -37,6 +38,9 @@ func contracts() map[string]func(*place) {
 		"TerminatedHookIsDeleted":  terminatedHookIsDeleted,
 		"AbandonedRunIsContinued":  abandonedRunIsContinued,
 		"DryRunFailureWritesNone":  dryRunFailureWritesNone,
+		"TryStoresNothing":         tryStoresNothing,
+		"ListShowsAKind":           listShowsAKind,
+		"PruneYieldsToAUser":       pruneYieldsToAUser,
 	}
 }
 
@@ -355,5 +359,96 @@ func dryRunFailureWritesNone(p *place) {
 	}
 	if p.get("ConfigMap", "settings") != nil {
 		p.Error("something was written")
+	}
+}
+
+func tryStoresNothing(p *place) {
+	p.watch("ConfigMap", "Namespace")
+	u := p.object("ConfigMap", "settings", "")
+	for _, anew := range []bool{false, true, false, true} {
+		if err := p.cluster.Try(p.Context(), u, anew, cluster.ApplyOptions{}); err != nil {
+			p.Errorf("trial, anew %t: %v", anew, err)
+		}
+	}
+	if _, err := p.cluster.Fetch(p.Context(), manifest.KeyOf(u), "v1"); !apierrors.IsNotFound(err) {
+		p.Errorf("after trials: %v, want NotFound", err)
+	}
+	p.apply(u)
+	if err := p.cluster.Try(p.Context(), u, true, cluster.ApplyOptions{}); !apierrors.IsAlreadyExists(err) {
+		p.Errorf("trial of making what exists: %v, want AlreadyExists", err)
+	}
+	for range 2 {
+		if err := p.cluster.Try(p.Context(), p.object("ConfigMap", "UPPER", ""), false, cluster.ApplyOptions{}); !cluster.IsRejected(err) {
+			p.Errorf("trial of an invalid object: %v, want a rejection", err)
+		}
+	}
+}
+
+func listShowsAKind(p *place) {
+	p.watch("ConfigMap", "Deployment")
+	p.apply(p.object("ConfigMap", "b", ""))
+	p.apply(p.object("ConfigMap", "a", ""))
+	var names []string
+	for _, u := range p.cluster.List(schema.GroupKind{Kind: "ConfigMap"}) {
+		if u.GetNamespace() == p.namespace && len(u.GetName()) == 1 {
+			names = append(names, u.GetName())
+		}
+	}
+	if !slices.Equal(names, []string{"a", "b"}) {
+		p.Errorf("the ConfigMaps are %v", names)
+	}
+	for _, u := range p.cluster.List(schema.GroupKind{Group: "apps", Kind: "Deployment"}) {
+		if u.GetKind() != "Deployment" {
+			p.Errorf("a Deployment is %s", u.GetKind())
+		}
+	}
+}
+
+// A prune whose object something uses is put off, and carried out when nothing does.
+func pruneYieldsToAUser(p *place) {
+	p.watch("ConfigMap", "Job")
+	old := p.apply(p.object("ConfigMap", "old", ""))
+	user := p.object("Job", "never-ends", "never")
+	containers := []any{map[string]any{
+		"name": "main", "image": "registry.example.test/user:1",
+		"envFrom": []any{map[string]any{"configMapRef": map[string]any{"name": "old"}}},
+	}}
+	if err := unstructured.SetNestedSlice(user.Object, containers, "spec", "template", "spec", "containers"); err != nil {
+		p.Fatal(err)
+	}
+	live := p.apply(user)
+	step := rollouttest.Prune(old)
+	step.Yields = true
+	r := p.driver().Start(p.Context(), p.operation("op-1", rollouttest.Group(manifest.Sync, 0, step)))
+	p.mustEnd(p.await(r), machine.PhaseSucceeded)
+	if got := r.Snapshot().Results[0].Message; got != "deferred: still used by Job/never-ends" && !strings.HasPrefix(got, "deferred: still used by Pod/") {
+		p.Errorf("the result says %q", got)
+	}
+	if state := p.store.load(p.T); p.get("ConfigMap", "old") == nil || len(state.Deferred) != 1 || state.Deferred[0].UID != old.GetUID() {
+		p.Fatalf("the object was pruned, or is not noted: %v", state.Deferred)
+	}
+	if err := p.cluster.Delete(p.Context(), manifest.KeyOf(live), cluster.DeleteOptions{UID: live.GetUID(), Propagation: metav1.DeletePropagationForeground}); err != nil {
+		p.Fatal(err)
+	}
+	p.gone(live)
+	p.mustEnd(p.run(p.operation("op-2", rollouttest.Group(manifest.Sync, 0, step))), machine.PhaseSucceeded)
+	if p.get("ConfigMap", "old") != nil || len(p.store.load(p.T).Deferred) != 0 {
+		p.Error("the object is there although nothing uses it")
+	}
+}
+
+// gone waits until an object and what it owns have disappeared.
+func (p *place) gone(u *unstructured.Unstructured) {
+	p.Helper()
+	deadline := time.Now().Add(time.Minute)
+	for {
+		_, there := p.cluster.Get(manifest.KeyOf(u))
+		if !there && len(p.cluster.Children(u.GetUID())) == 0 {
+			return
+		}
+		if time.Now().After(deadline) {
+			p.Fatalf("%s does not go", u.GetName())
+		}
+		time.Sleep(50 * time.Millisecond)
 	}
 }

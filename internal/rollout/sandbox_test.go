@@ -5,10 +5,7 @@ package rollout_test
 
 import (
 	"context"
-	"fmt"
-	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -16,9 +13,7 @@ import (
 
 	"github.com/wavetrain/wavetrain/internal/cluster"
 	"github.com/wavetrain/wavetrain/internal/event"
-	"github.com/wavetrain/wavetrain/internal/health"
 	"github.com/wavetrain/wavetrain/internal/manifest"
-	"github.com/wavetrain/wavetrain/internal/plan"
 	"github.com/wavetrain/wavetrain/internal/rollout/machine"
 	"github.com/wavetrain/wavetrain/internal/rollout/rollouttest"
 	"github.com/wavetrain/wavetrain/internal/sandbox/sandboxtest"
@@ -63,7 +58,6 @@ func TestOnSandbox(t *testing.T) {
 	place := onSandbox(t)
 	tests := contracts()
 	tests["BlockedPodIsNamed"] = blockedPodIsNamed
-	tests["NextWaveBeginsAtOnce"] = nextWaveBeginsAtOnce
 	// A subtest of its own returns only when its parallel ones have ended, before
 	// the rules and the cluster go.
 	t.Run("Contract", func(t *testing.T) {
@@ -104,46 +98,5 @@ func blockedPodIsNamed(p *place) {
 	p.mustEnd(p.await(r), machine.PhaseFailed)
 	if p.get("ConfigMap", "late") != nil {
 		p.Error("the next wave was begun")
-	}
-}
-
-// The next wave begins as soon as the cluster shows that the last one is done:
-// the time between the change that ends a wave and the first write of the next.
-// The limit leaves room for the other tests on the machine; alone it is a tenth.
-func nextWaveBeginsAtOnce(p *place) {
-	var mu sync.Mutex
-	seen := map[string]time.Time{}
-	cancel := p.cluster.Subscribe(func(c cluster.Change) {
-		mu.Lock()
-		defer mu.Unlock()
-		if c.Key.Kind == "Job" && c.Key.Namespace == p.namespace {
-			if u, ok := p.cluster.Get(c.Key); ok && health.Of(u).Status == health.Healthy && seen[c.Key.Name].IsZero() {
-				seen[c.Key.Name] = time.Now()
-			}
-		}
-		if c.Key.Kind == "ConfigMap" && c.Key.Namespace == p.namespace && seen[c.Key.Name].IsZero() {
-			seen[c.Key.Name] = time.Now()
-		}
-	})
-	defer cancel()
-	const waves = 4
-	var groups []plan.Group
-	for i := range waves {
-		groups = append(groups,
-			rollouttest.Group(manifest.Sync, 2*i, rollouttest.Step(p.object("Job", fmt.Sprintf("job-%d", i), "ok@1s"))),
-			rollouttest.Group(manifest.Sync, 2*i+1, rollouttest.Step(p.object("ConfigMap", fmt.Sprintf("next-%d", i), ""))),
-		)
-	}
-	p.mustEnd(p.run(p.operation("op-1", groups...)), machine.PhaseSucceeded)
-	mu.Lock()
-	defer mu.Unlock()
-	var gaps []time.Duration
-	for i := range waves {
-		gaps = append(gaps, seen[fmt.Sprintf("next-%d", i)].Sub(seen[fmt.Sprintf("job-%d", i)]))
-	}
-	slices.Sort(gaps)
-	p.Logf("gaps between waves: %v", gaps)
-	if median := gaps[len(gaps)/2]; median > 250*time.Millisecond {
-		p.Errorf("the median gap is %s", median)
 	}
 }

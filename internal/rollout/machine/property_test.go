@@ -6,6 +6,7 @@ package machine_test
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
@@ -50,6 +51,20 @@ func TestCrashEndsInTheSameState(t *testing.T) {
 	})
 }
 
+// A retry is an attempt of its own: it runs its hooks anew, each once, and overtakes
+// nothing.
+func TestRetriesRunHooksOncePerAttempt(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		w := newWorld(scenarioGen.Draw(t, "scenario"))
+		w.crash = func() bool { return rapid.IntRange(0, 9).Draw(t, "crash") == 0 }
+		w.run(t)
+		for w.attempt < 3 && w.record.Outcome.Retry {
+			w.retry()
+			w.run(t)
+		}
+	})
+}
+
 func TestStopLeavesNoHookRunning(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := newWorld(scenarioGen.Draw(t, "scenario"))
@@ -63,7 +78,7 @@ func TestStopLeavesNoHookRunning(t *testing.T) {
 		}
 		w.run(t)
 		for _, u := range w.cluster.Objects() {
-			if u.GetAnnotations()[manifest.AnnotationOperation] != "op-7/1" {
+			if u.GetAnnotations()[manifest.AnnotationOperation] != w.mark() {
 				continue
 			}
 			if h := health.Of(u); h.Known && h.Status != health.Healthy && h.Status != health.Degraded {
@@ -76,6 +91,8 @@ func TestStopLeavesNoHookRunning(t *testing.T) {
 // scenario is an application in words; worlds are built from it.
 type scenario struct {
 	groups []groupSpec
+	// options are the application's.
+	options string
 }
 
 type groupSpec struct {
@@ -87,15 +104,19 @@ type groupSpec struct {
 type stepSpec struct {
 	kind, name, fate string
 	hook, prune      bool
-	generate         bool
-	stale, ttl       bool
-	needs            string
-	policies         []manifest.DeletePolicy
+	// A prune may have to be agreed to; its object may be in use when the plan is made
+	// and when its turn comes.
+	confirm, risky, deferred, used bool
+	generate                       bool
+	stale, ttl                     bool
+	needs                          string
+	policies                       []manifest.DeletePolicy
 }
 
 var scenarioGen = rapid.Custom(func(t *rapid.T) scenario {
 	var s scenario
 	serial := 0
+	s.options = rapid.SampledFrom([]string{"", "", "WaveDelay=2s", "HookPolicy=operation", "PendingByDesign=gate"}).Draw(t, "options")
 	// Half of the scenarios go well, so that late groups are reached.
 	fates := soundFates
 	if rapid.Bool().Draw(t, "trouble") {
@@ -137,6 +158,12 @@ func drawStep(t *rapid.T, phase manifest.Phase, serial int, fates *rapid.Generat
 	}
 	if s.prune = rapid.IntRange(0, 3).Draw(t, "prune") == 0; s.prune {
 		s.kind, s.fate = "ConfigMap", rapid.SampledFrom([]string{"ok", "ok@3s"}).Draw(t, "time to go")
+		switch rapid.IntRange(0, 4).Draw(t, "doubt") {
+		case 0:
+			s.confirm, s.risky = true, rapid.Bool().Draw(t, "guarded")
+		case 1:
+			s.deferred, s.used = rapid.Bool().Draw(t, "used when planned"), rapid.Bool().Draw(t, "used at its turn")
+		}
 		return s
 	}
 	s.kind = rapid.SampledFrom([]string{"ConfigMap", "Deployment", "Job", "ExternalSecret"}).Draw(t, "kind")
@@ -169,7 +196,26 @@ func arrange(g groupSpec) groupSpec {
 
 func newWorld(s scenario) *world {
 	w := emptyWorld()
-	w.check, w.ended = w.mustNotOvertake, w.finish
+	w.ended = w.finish
+	w.limits = machine.Limits{}.With(manifest.ParseOptions(s.options))
+	// Somebody agrees to all prunes after a while.
+	agreed := w.start.Add(30 * time.Second)
+	w.later = []happening{{30 * time.Second, func() {}}}
+	w.check = func(t testRun, a machine.Action) {
+		if a.Kind == machine.Delete {
+			w.mustBeDeletable(t, a, !w.now.Before(agreed))
+			return
+		}
+		w.mustNotOvertake(t, a)
+	}
+	w.always = func(m *machine.Machine) {
+		m.Users(func(key manifest.Key) (manifest.Key, bool) {
+			return manifest.Key{Kind: "Pod", Namespace: key.Namespace, Name: "user"}, w.used[key.Name]
+		})
+		if !w.now.Before(agreed) {
+			m.Confirm()
+		}
+	}
 	var groups []plan.Group
 	for _, g := range s.groups {
 		var steps []plan.Step
@@ -187,7 +233,16 @@ func (w *world) step(spec stepSpec) plan.Step {
 	switch {
 	case spec.prune:
 		u.SetFinalizers([]string{rollouttest.Guard})
-		return rollouttest.Prune(w.cluster.Put(u))
+		s := rollouttest.Prune(w.cluster.Put(u))
+		w.used[spec.name] = spec.used
+		s.Yields = spec.used || spec.deferred
+		if s.Deferred = spec.deferred; spec.deferred || spec.confirm {
+			s.Action, s.Confirm = plan.SkipPrune, spec.confirm
+		}
+		if spec.risky {
+			s.Risk = "much would be lost"
+		}
+		return s
 	case spec.hook:
 		if spec.ttl {
 			u.SetAnnotations(map[string]string{rollouttest.AnnotationFate: spec.fate, rollouttest.AnnotationTTL: "2s"})
@@ -206,6 +261,22 @@ func (w *world) step(spec stepSpec) plan.Step {
 		return rollouttest.Needing(rollouttest.Step(u), spec.needs)
 	}
 	return rollouttest.Step(u)
+}
+
+// mustBeDeletable checks that nothing is pruned that is in use, or that nobody has
+// agreed to.
+func (w *world) mustBeDeletable(t testRun, a machine.Action, agreed bool) {
+	for _, g := range w.plan.Groups {
+		for _, s := range g.Steps {
+			switch {
+			case s.ID != a.Step, s.Action == plan.Hook:
+			case w.used[s.Key.Name]:
+				t.Fatalf("%s is pruned while something uses it", s.ID)
+			case s.Confirm && !agreed:
+				t.Fatalf("%s is pruned before anybody has agreed", s.ID)
+			}
+		}
+	}
 }
 
 // mustNotOvertake checks that everything of every earlier group is in place.
@@ -233,8 +304,8 @@ func (w *world) mustBePassed(t testRun, a machine.Action, s *plan.Step) {
 	key.Name = machine.HookName("op-7", s)
 	live, exists := w.cluster.Get(key)
 	switch {
-	case s.Action == plan.Prune:
-		if exists {
+	case s.Action == plan.Prune, s.Action == plan.SkipPrune:
+		if exists && !w.used[s.Key.Name] {
 			t.Fatalf("%s is written while %s of an earlier group has not been pruned", a.Step, s.ID)
 		}
 	case !w.written[s.ID]:
@@ -266,7 +337,7 @@ func (w *world) failing(a machine.Action) bool {
 func (w *world) finish(t testRun) {
 	created := map[manifest.Key]int{}
 	for _, c := range w.cluster.Writes() {
-		if c.Verb == "create" && c.Err == nil && c.Mark == "op-7/1" {
+		if c.Verb == "create" && c.Err == nil && c.Mark == w.mark() {
 			created[c.Key]++
 		}
 	}
@@ -276,8 +347,18 @@ func (w *world) finish(t testRun) {
 		}
 	}
 	for _, u := range w.cluster.Objects() {
-		if len(u.GetFinalizers()) > 0 && u.GetAnnotations()[manifest.AnnotationOperation] == "op-7/1" {
+		if len(u.GetFinalizers()) > 0 && u.GetAnnotations()[manifest.AnnotationOperation] == w.mark() {
 			t.Fatalf("%s is still held by %v", manifest.KeyOf(u), u.GetFinalizers())
+		}
+	}
+	for _, g := range w.plan.Groups {
+		for _, s := range g.Steps {
+			_, there := w.cluster.Get(s.Key)
+			if prune := s.Action == plan.Prune || s.Action == plan.SkipPrune; prune && w.record.Outcome.Phase == machine.PhaseSucceeded && there != w.used[s.Key.Name] {
+				if live, _ := w.cluster.Get(s.Key); !there || live.GetDeletionTimestamp() == nil {
+					t.Fatalf("after the attempt %s is there: %t, used: %t", s.ID, there, w.used[s.Key.Name])
+				}
+			}
 		}
 	}
 	for _, r := range machine.Results(w.plan, w.record) {

@@ -6,6 +6,7 @@ package machine_test
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -39,6 +40,11 @@ type world struct {
 	saved  []byte
 	crash  func() bool
 	before func(turn int, m *machine.Machine)
+	// always is done to every machine before it is asked.
+	always func(m *machine.Machine)
+	// used are the names of objects that something uses; attempt counts from 1.
+	used    map[string]bool
+	attempt int
 	// check looks at a write that is about to be made, ended at the end.
 	check func(testRun, machine.Action)
 	ended func(testRun)
@@ -55,7 +61,8 @@ func emptyWorld() *world {
 	start := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	w := &world{
 		cluster: rollouttest.NewMemory(start), start: start, now: start, written: map[string]bool{},
-		crash: func() bool { return false }, before: func(int, *machine.Machine) {},
+		crash: func() bool { return false }, before: func(int, *machine.Machine) {}, always: func(*machine.Machine) {},
+		used: map[string]bool{}, attempt: 1,
 		check: func(testRun, machine.Action) {}, ended: func(testRun) {},
 	}
 	w.cluster.Put(rollouttest.Object("Namespace", rollouttest.Namespace, ""))
@@ -67,6 +74,16 @@ func (w *world) begin(groups ...plan.Group) {
 	w.plan = rollouttest.Plan(groups...)
 	w.save(machine.NewRecord("op-7", 1, w.plan, w.now))
 }
+
+// retry begins another attempt of the operation.
+func (w *world) retry() {
+	w.attempt++
+	w.written = map[string]bool{}
+	w.save(machine.NewRecord("op-7", w.attempt, w.plan, w.now))
+}
+
+// mark is on the hooks of the present attempt.
+func (w *world) mark() string { return fmt.Sprintf("op-7/%d", w.attempt) }
 
 func (w *world) save(rec machine.Record) {
 	data, err := json.Marshal(rec)
@@ -108,6 +125,7 @@ func (w *world) run(t testRun) {
 	m := w.restart()
 	for turn := range maxTurns {
 		w.before(turn, m)
+		w.always(m)
 		d := m.Next(w.observe, w.now)
 		if w.crash() {
 			m = w.restart()
@@ -152,6 +170,7 @@ func (w *world) act(t testRun, m *machine.Machine, actions []machine.Action) boo
 			w.written[a.Step] = true
 			err = w.write(a, &r)
 		case machine.Delete:
+			w.check(t, a)
 			if a.Release {
 				err = w.cluster.RemoveFinalizer(t.Context(), a.Key, manifest.HookFinalizer)
 			}
