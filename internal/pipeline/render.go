@@ -6,6 +6,7 @@ package pipeline
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"sync"
 
@@ -195,6 +196,9 @@ func (r *Renderer) renderAll(ctx context.Context, req Request, revisions []strin
 			KubeVersion: req.KubeVersion, APIVersions: req.APIVersions,
 			Env: buildVariables(req, src, revisions[i]), Lookup: req.Lookup,
 		})
+		if err != nil && src.Chart != "" {
+			return nil, fmt.Errorf("chart %s %s of %s: %w", src.Chart, revisions[i], src.RepoURL, err)
+		}
 		if err != nil {
 			return nil, err
 		}

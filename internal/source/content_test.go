@@ -12,10 +12,14 @@ import (
 	"io/fs"
 	"net/http"
 	"net/http/httptest"
+	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/fstest"
+	"time"
+
+	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/wavetrain/wavetrain/internal/gitserver/gittest"
 	"github.com/wavetrain/wavetrain/internal/source"
@@ -69,6 +73,56 @@ func TestSubmodules(t *testing.T) {
 	}
 	if got, err := fs.ReadFile(snap, "x"); err != nil || string(got) != "1" {
 		t.Errorf("a submodule that cannot be read must not hinder the rest: %q, %v", got, err)
+	}
+}
+
+// Projects share the copy of a repository that both may read. A submodule is read
+// with what the project may use whose Application is looked at.
+func TestSubmodulesOfProjectsAreApart(t *testing.T) {
+	library := gittest.New(t, map[string]string{"y": "2"})
+	address := serve(t, guarded(library, basic("me", password)))
+	repo := gittest.New(t, map[string]string{"x": "1"})
+	commit := gitlink(repo, "lib", library.Git("rev-parse", "HEAD"), "[submodule \"l\"]\n\tpath = lib\n\turl = "+address+"\n")
+	store := newStore(t, source.Options{})
+	open := func(scope string, creds source.Credentials) *source.Snapshot {
+		snap, err := store.Snapshot(t.Context(), source.Repository{URL: repo.URL, Related: func(_ context.Context, url string) (source.Repository, error) {
+			return source.Repository{URL: url, Scope: scope, Credentials: creds}, nil
+		}}, commit)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return snap
+	}
+	without := open("", source.Credentials{})
+	with := open("shop", source.Credentials{Username: "me", Password: password})
+	if _, err := fs.ReadFile(without, "lib/y"); err == nil {
+		t.Error("a project reads a submodule with the credentials of another")
+	}
+	if got, err := fs.ReadFile(with, "lib/y"); err != nil || string(got) != "2" {
+		t.Errorf("with its own: %q, %v", got, err)
+	}
+}
+
+func TestUnusedCopiesAreDeleted(t *testing.T) {
+	repo := gittest.New(t, map[string]string{"x": "1"})
+	dir := t.TempDir()
+	opts := source.Options{Dir: dir, Env: gittest.Env(), RefsTTL: time.Nanosecond}
+	store, err := source.NewStore(opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	readsX(t, store, source.Repository{URL: repo.URL}, "1")
+	store.Close()
+	for _, c := range []struct {
+		days, want int
+	}{{20, 1}, {40, 0}} {
+		opts.Clock = clocktesting.NewFakePassiveClock(time.Now().AddDate(0, 0, c.days))
+		if _, err := source.NewStore(opts); err != nil {
+			t.Fatal(err)
+		}
+		if left, err := filepath.Glob(filepath.Join(dir, "*.git")); err != nil || len(left) != c.want {
+			t.Errorf("after %d days: %v, %v; want %d", c.days, left, err, c.want)
+		}
 	}
 }
 

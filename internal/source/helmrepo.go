@@ -368,6 +368,7 @@ func (s *Store) archive(digest string, strip bool) (*archive, error) {
 		if err != nil {
 			return nil, fmt.Errorf("read archive from cache: %w", err)
 		}
+		s.touch(s.archiveFile(digest))
 		if sha256Hex(data) != digest {
 			return nil, errors.Join(errors.New("the archive in the cache was damaged: it is fetched anew"), os.Remove(s.archiveFile(digest)))
 		}

@@ -49,6 +49,7 @@ func (m *mirror) smudge(ctx context.Context, data []byte) ([]byte, error) {
 	}
 	cached := filepath.Join(m.store.opts.Dir, "lfs", m.repository().key(), id)
 	if known, err := os.ReadFile(cached); err == nil && sha256Hex(known) == id {
+		m.store.touch(cached)
 		return known, nil
 	}
 	content, err := m.fetchLFS(ctx, repo, id, size)

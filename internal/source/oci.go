@@ -54,7 +54,10 @@ type ociAnswer struct {
 
 // ociReference is the name of a target in its registry, without scheme and tag.
 func ociReference(t Target) string {
-	ref := strings.TrimSuffix(strings.TrimPrefix(t.Repository.fetchURL(), "oci://"), "/")
+	ref := strings.TrimSuffix(t.Repository.fetchURL(), "/")
+	if _, rest, ok := strings.Cut(ref, "://"); ok {
+		ref = rest
+	}
 	if t.Chart != "" {
 		ref += "/" + t.Chart
 	}
@@ -288,6 +291,7 @@ func (o *artifacts) fetch(ctx context.Context, t Target, digest, key string) (pa
 	read := func(what string, known *ocispec.Descriptor, limit int64) ([]byte, error) {
 		name := kept + "." + what
 		if data, err := readCached(name, known); err == nil {
+			o.store.touch(name)
 			return data, nil
 		}
 		var data []byte

@@ -60,15 +60,15 @@ type place struct {
 
 var _ Tree = (*Snapshot)(nil)
 
-func openSnapshot(ctx context.Context, m *mirror, commit string) (*Snapshot, error) {
-	display := m.repository().Display()
+func openSnapshot(ctx context.Context, m *mirror, repo Repository, commit string) (*Snapshot, error) {
+	display := repo.Display()
 	root, err := m.objects.root(commit)
 	if err != nil {
 		return nil, &Error{Op: "open commit " + short(commit) + " of", URL: display, Reason: Damaged, Detail: err.Error(), Err: err}
 	}
 	return &Snapshot{
 		URL: display, Commit: commit, mirror: m, objects: m.objects,
-		root: entry{mode: modeTree, name: ".", id: root}, referred: newReferred(ctx, m), reads: map[string]string{},
+		root: entry{mode: modeTree, name: ".", id: root}, referred: newReferred(ctx, m, repo), reads: map[string]string{},
 	}, nil
 }
 

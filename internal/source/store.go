@@ -89,23 +89,38 @@ func NewStore(opts Options) (*Store, error) {
 	return s, s.sweep()
 }
 
-// sweep deletes credentials that a process which was killed has left. A command
-// that runs has made its own a few minutes ago at most.
+// unused is how long copies and archives are kept that nobody reads.
+const unused = 30 * 24 * time.Hour
+
+// sweep deletes credentials that a process which was killed has left — a command
+// that runs has made its own a few minutes ago at most — and what nobody has used
+// for long. Should somebody use it after all, it is fetched again.
 func (s *Store) sweep() error {
-	left, err := filepath.Glob(filepath.Join(s.opts.Dir, credentialDirPrefix+"*"))
-	if err != nil {
-		return err
-	}
-	for _, dir := range left {
-		info, err := os.Stat(dir)
-		if err != nil || s.opts.Clock.Since(info.ModTime()) < time.Hour {
-			continue
+	for pattern, age := range map[string]time.Duration{
+		credentialDirPrefix + "*": time.Hour, "*.git": unused, "archives/*": unused, "lfs/*/*": unused,
+	} {
+		left, err := filepath.Glob(filepath.Join(s.opts.Dir, filepath.FromSlash(pattern)))
+		if err != nil {
+			return err
 		}
-		if err := os.RemoveAll(dir); err != nil {
-			return fmt.Errorf("delete credentials of an earlier run: %w", err)
+		for _, name := range left {
+			info, err := os.Stat(name)
+			if err != nil || s.opts.Clock.Since(info.ModTime()) < age {
+				continue
+			}
+			if err := os.RemoveAll(name); err != nil {
+				return fmt.Errorf("delete what an earlier run has left: %w", err)
+			}
 		}
 	}
 	return nil
+}
+
+// touch notes that a file of the cache is used. That it cannot be noted only means
+// that it may be fetched again one day.
+func (s *Store) touch(name string) {
+	now := s.opts.Clock.Now()
+	_ = os.Chtimes(name, now, now)
 }
 
 // Close ends the git processes that are kept for reading. The Store can be used
@@ -204,7 +219,7 @@ func (s *Store) Snapshot(ctx context.Context, repo Repository, commit string) (*
 	if err := m.ensure(ctx, commit); err != nil {
 		return nil, err
 	}
-	return openSnapshot(ctx, m, commit)
+	return openSnapshot(ctx, m, repo, commit)
 }
 
 // mirror returns the copy of the repository, and tells it what is known now.
@@ -218,6 +233,7 @@ func (s *Store) mirror(repo Repository) (*mirror, error) {
 	m, ok := s.mirrors[key]
 	if !ok {
 		dir := filepath.Join(s.opts.Dir, key+".git")
+		s.touch(dir)
 		m = &mirror{store: s, dir: dir, objects: newObjects(s.git, dir), repo: repo, digest: digest}
 		s.mirrors[key] = m
 	}

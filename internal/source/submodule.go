@@ -18,6 +18,8 @@ const maxSubmodules = 8
 // referred fetches what a commit only refers to. It lives as long as the look for
 // which the snapshot was opened.
 type referred struct {
+	// base is what relative URLs of submodules are relative to.
+	base string
 	// open opens a commit of another repository.
 	open func(address, commit string) (*Snapshot, error)
 	// smudge replaces a file that stands for another by that other.
@@ -27,14 +29,17 @@ type referred struct {
 	depth   int
 }
 
-func newReferred(ctx context.Context, m *mirror) referred {
+// newReferred takes what this repository may use, not what the mirror knows by then:
+// projects share mirrors, but not credentials.
+func newReferred(ctx context.Context, m *mirror, repo Repository) referred {
 	return referred{
+		base: repo.URL,
 		open: func(address, commit string) (*Snapshot, error) {
-			repo, err := m.repository().related(ctx, address)
+			other, err := repo.related(ctx, address)
 			if err != nil {
 				return nil, err
 			}
-			return m.store.Snapshot(ctx, repo, commit)
+			return m.store.Snapshot(ctx, other, commit)
 		},
 		smudge:  func(data []byte) ([]byte, error) { return m.smudge(ctx, data) },
 		modules: func(file []byte) (map[string]string, error) { return m.parseModules(ctx, file) },
@@ -108,7 +113,7 @@ func (s *Snapshot) moduleURL(at string) (string, error) {
 	}
 	address := byPath[at]
 	if strings.HasPrefix(address, "./") || strings.HasPrefix(address, "../") {
-		return relativeURL(s.mirror.repository().URL, address)
+		return relativeURL(s.referred.base, address)
 	}
 	return address, nil
 }
