@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	"golang.org/x/time/rate"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
@@ -60,6 +61,9 @@ type applications struct {
 	// seed makes hashes that nobody outside can foresee.
 	seed maphash.Seed
 
+	// progress bounds how often the progress of operations is written.
+	progress *rate.Limiter
+
 	mu     sync.Mutex
 	states map[types.NamespacedName]*appState
 	// servedSoon are the clusters for which servedChanged is about to act.
@@ -75,8 +79,9 @@ func newApplications(opts Options, cares caredFor, codec *cluster.Codec, c clien
 		renderings:   newRenderings(), orphanage: newOrphanage(),
 		installation: newInstallation(c, opts),
 		life:         life, end: end,
-		seed:   maphash.MakeSeed(),
-		states: map[types.NamespacedName]*appState{}, servedSoon: map[string]bool{},
+		seed:     maphash.MakeSeed(),
+		progress: rate.NewLimiter(progressRate, progressBurst),
+		states:   map[types.NamespacedName]*appState{}, servedSoon: map[string]bool{},
 	}
 	a.watchlist = newWatchlist(a.renderings)
 	a.wakeups = newWakeups(a.unchanged)

@@ -359,6 +359,10 @@ func (s *session) whileRunning(ctx context.Context) error {
 		s.by(next)
 		return nil
 	}
+	if !s.progress.AllowN(s.now, 1) {
+		s.by(s.now.Add(progressEvery))
+		return nil
+	}
 	s.describeRun(run)
 	s.by(s.now.Add(progressEvery))
 	if err := s.lookAt(ctx, run.desired); err != nil {

@@ -25,6 +25,14 @@ import (
 // a write costs the API server more the larger the application is.
 const progressEvery = 5 * time.Second
 
+// progressRate bounds, per second, how often that is done for all Applications
+// together; up to progressBurst at once. When hundreds roll out, telling how far
+// each is must not take the API server's time from rolling out.
+const (
+	progressRate  = 5
+	progressBurst = 20
+)
+
 // shown is the comparison as the status describes it; nil when there is none.
 func (s *session) shown() *status.State {
 	if s.comparison == nil {
