@@ -432,8 +432,9 @@ func pruneYieldsToAUser(p *place) {
 	}
 	p.gone(live)
 	p.mustEnd(p.run(p.operation("op-2", rollouttest.Group(manifest.Sync, 0, step))), machine.PhaseSucceeded)
-	if p.get("ConfigMap", "old") != nil || len(p.store.load(p.T).Deferred) != 0 {
-		p.Error("the object is there although nothing uses it")
+	p.gone(old)
+	if deferred := p.store.load(p.T).Deferred; len(deferred) != 0 {
+		p.Errorf("still noted: %v", deferred)
 	}
 }
 
