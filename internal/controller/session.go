@@ -303,7 +303,8 @@ func (s *session) renderRequest(ctx context.Context) (pipeline.Request, error) {
 	req := pipeline.Request{
 		App: s.instance, Name: s.app.Name, AppNamespace: s.app.Namespace, Project: s.app.Spec.ProjectName(),
 		Sources: sources, Namespace: s.app.Spec.Destination.Namespace, KubeVersion: version, APIVersions: apis,
-		NoLookup: s.ownOptions().Has(optionNoLookup),
+		NoLookup:      s.ownOptions().Has(optionNoLookup),
+		KustomizeHelm: s.settings.Rendering.KustomizeHelm, FileSchemes: s.settings.Rendering.FileSchemes,
 	}
 	if !req.NoLookup {
 		req.Lookup = s.lookup

@@ -35,7 +35,11 @@ type Request struct {
 	// NoLookup says that charts are not to ask the cluster, Lookup answers what they
 	// ask; nil answers that there is nothing.
 	NoLookup bool
-	Lookup   func(context.Context, helm.Lookup) (map[string]any, error) `json:"-"`
+	// KustomizeHelm lets kustomizations inflate charts, FileSchemes are those by
+	// which charts read value files from other hosts.
+	KustomizeHelm bool
+	FileSchemes   []string
+	Lookup        func(context.Context, helm.Lookup) (map[string]any, error) `json:"-"`
 }
 
 // Rendering is how sources are rendered and where renderings are kept.
@@ -194,7 +198,7 @@ func (r *Renderer) renderAll(ctx context.Context, req Request, revisions []strin
 		p, reused, err := r.part(ctx, req.App, anew, from, render.Target{
 			AppName: req.Name, Namespace: req.Namespace,
 			KubeVersion: req.KubeVersion, APIVersions: req.APIVersions,
-			Env: buildVariables(req, src, revisions[i]), Lookup: req.Lookup,
+			Env: buildVariables(req, src, revisions[i]), Lookup: req.Lookup, KustomizeHelm: req.KustomizeHelm, Fetch: r.fetchBy(req.FileSchemes),
 		})
 		if err != nil && src.Chart != "" {
 			return nil, fmt.Errorf("chart %s %s of %s: %w", src.Chart, revisions[i], src.RepoURL, err)
@@ -210,6 +214,15 @@ func (r *Renderer) renderAll(ctx context.Context, req Request, revisions []strin
 	desired.Digest = combined(desired.parts)
 	r.keep(req.App, desired.parts)
 	return desired, nil
+}
+
+// fetchBy returns what reads value files by these schemes; nothing if there are
+// none.
+func (r *Renderer) fetchBy(schemes []string) func(context.Context, string) ([]byte, error) {
+	if len(schemes) == 0 {
+		return nil
+	}
+	return func(ctx context.Context, url string) ([]byte, error) { return r.store.ValueFile(ctx, url, schemes) }
 }
 
 // buildVariables are the variables that Argo CD lets Helm parameters use.

@@ -66,6 +66,8 @@ func answerNow(ctx context.Context, q trace.Question, src Source, target Target)
 	switch q.Kind {
 	case trace.Variable:
 		return target.Env[of(0)], true
+	case trace.Allowed:
+		return target.KustomizeHelm, true
 	case trace.Cluster:
 		return []any{target.KubeVersion, target.APIVersions}, true
 	case trace.Release:

@@ -61,6 +61,8 @@ type Target struct {
 	APIVersions []string
 	// Env are the build variables, such as ARGOCD_APP_REVISION.
 	Env map[string]string
+	// KustomizeHelm allows kustomizations to inflate charts.
+	KustomizeHelm bool
 	// Lookup answers the lookups of charts; nil answers that there is nothing.
 	Lookup func(context.Context, helm.Lookup) (map[string]any, error) `json:"-"`
 	// Fetch reads value files from other hosts; nil refuses them.
@@ -180,7 +182,10 @@ func renderTraced(ctx context.Context, src Source, target Target, recorder *trac
 	case Kustomize:
 		result.Objects, result.ChangedSchema, err = kustomize.Render(ctx, kustomize.Input{
 			Files: src.Files, Path: src.Path, Options: valueOf(src.Kustomize), Expand: expand,
+			EnableHelm: target.KustomizeHelm, KubeVersion: target.KubeVersion, APIVersions: target.APIVersions,
+			Trace: recorder, Witness: result.witness,
 		})
+		recorder.Answered(target.KustomizeHelm, trace.Allowed)
 	default:
 		result.Objects, result.Warnings, err = directory.Render(src.Files, src.Path, valueOf(src.Directory), expand)
 	}

@@ -35,6 +35,7 @@ type application struct {
 	KubeVersion string            `json:"kubeVersion"`
 	APIVersions []string          `json:"apiVersions"`
 	Env         map[string]string `json:"env"`
+	EnableHelm  bool              `json:"enableHelm"`
 }
 
 // Each archive in testdata holds an application (app.yaml), a repository
@@ -96,7 +97,7 @@ func readArchive(t *testing.T, archive *txtar.Archive) (render.Source, render.Ta
 		app.AppName = "app"
 	}
 	source := render.Source{Files: repo, Path: app.Path, Refs: refs, Helm: app.Helm, Kustomize: app.Kustomize, Directory: app.Directory, Plugin: app.Plugin}
-	return source, render.Target{AppName: app.AppName, Namespace: app.Namespace, KubeVersion: app.KubeVersion, APIVersions: app.APIVersions, Env: app.Env}
+	return source, render.Target{AppName: app.AppName, Namespace: app.Namespace, KubeVersion: app.KubeVersion, APIVersions: app.APIVersions, Env: app.Env, KustomizeHelm: app.EnableHelm}
 }
 
 // describe writes a result the way the golden archives keep it.

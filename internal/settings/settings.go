@@ -39,6 +39,8 @@ type Settings struct {
 	RespectRBAC bool
 	// Tracking is how objects are marked with their application.
 	Tracking manifest.Tracking
+	// Rendering says what sources may do when they are rendered.
+	Rendering Rendering
 	// Problems are what could not be read, ordered by key.
 	Problems []Problem
 }
@@ -63,6 +65,7 @@ func Parse(data map[string]string) *Settings {
 		Impersonation: r.impersonation(),
 		RespectRBAC:   r.respectRBAC(),
 		Tracking:      r.tracking(),
+		Rendering:     r.rendering(),
 	}
 	s.GlobalProjects, s.NoGlobalProjects = r.globalProjects()
 	s.Compare, s.Updates = r.differences(customizations)
@@ -76,7 +79,7 @@ func Parse(data map[string]string) *Settings {
 // Reads tells whether a key of the ConfigMap is read at all: a change of any other is nobody's business.
 func Reads(key string) bool {
 	switch key {
-	case keyCombined, keyExclusions, keyInclusions, keyCompareOptions, keyUpdatesEnabled, keyRespectRBAC, keyMethod, keyLabel, keyInstallation:
+	case keyCombined, keyExclusions, keyInclusions, keyCompareOptions, keyUpdatesEnabled, keyRespectRBAC, keyMethod, keyLabel, keyInstallation, keyBuildOptions, keyFileSchemes:
 		return true
 	}
 	return slices.Contains(projectKeys(), key) || slices.ContainsFunc(prefixes(), func(p string) bool { return strings.HasPrefix(key, p) })

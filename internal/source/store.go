@@ -59,6 +59,8 @@ type Store struct {
 	mirrors    map[string]*mirror
 	helms      map[string]*helmRepository
 	transports map[string]*http.Transport
+	// valueFiles are those of other hosts that were read lately.
+	valueFiles map[string]valueFile
 }
 
 // NewStore makes a Store. The directory is created when it is missing; a
@@ -81,7 +83,7 @@ func NewStore(opts Options) (*Store, error) {
 	}
 	s := &Store{
 		opts: opts, git: newGit(opts), mirrors: map[string]*mirror{}, helms: map[string]*helmRepository{},
-		transports: map[string]*http.Transport{}, archives: archives{known: map[string]*archive{}},
+		transports: map[string]*http.Transport{}, valueFiles: map[string]valueFile{}, archives: archives{known: map[string]*archive{}},
 		verdicts: verdicts{good: map[string]bool{}}, declared: declarations{known: map[string][]dependency{}},
 	}
 	s.artifacts = artifacts{store: s, answers: map[string]ociAnswer{}}

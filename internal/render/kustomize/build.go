@@ -4,6 +4,7 @@
 package kustomize
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -23,6 +24,8 @@ import (
 
 	"github.com/wavetrain/wavetrain/api/v1alpha1"
 	"github.com/wavetrain/wavetrain/internal/manifest"
+	"github.com/wavetrain/wavetrain/internal/render/helm"
+	"github.com/wavetrain/wavetrain/internal/render/trace"
 )
 
 // Input is a kustomization and everything its build depends on.
@@ -33,6 +36,15 @@ type Input struct {
 	Options v1alpha1.ApplicationSourceKustomize
 	// Expand substitutes build variables in a text.
 	Expand func(string) string
+	// EnableHelm allows helmCharts, whose charts see the rest.
+	EnableHelm  bool
+	KubeVersion string
+	APIVersions []string
+	Trace       *trace.Recorder
+	Witness     *helm.Witness
+
+	// rootNamespace is the one that everything ends up in.
+	rootNamespace string
 }
 
 // building admits one build at a time: Kustomize keeps the schema of the
@@ -43,6 +55,10 @@ var building sync.Mutex //nolint:gochecknoglobals // it guards variables of the 
 // its own into the process.
 func Render(ctx context.Context, in Input) ([]manifest.Object, bool, error) {
 	s := newSnapshot(in.Files)
+	if root, _, err := s.kustomization(in.Path); err == nil {
+		in.rootNamespace = cmp.Or(in.Options.Namespace, root.Namespace)
+	}
+	s.charts = func(dir string, k *types.Kustomization) ([]string, error) { return s.inflate(ctx, in, dir, k) }
 	objects, err := s.render(ctx, in)
 	if err != nil {
 		return nil, s.changesSchema, fmt.Errorf("kustomization %s: %w", in.Path, oneLine(err))
@@ -58,6 +74,7 @@ func (s *snapshot) render(ctx context.Context, in Input) ([]manifest.Object, err
 	if err != nil {
 		return nil, err
 	}
+	s.withCharts(in.Path, k)
 	if err := edit(k, in, s); err != nil {
 		return nil, err
 	}

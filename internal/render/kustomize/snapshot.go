@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/kustomize/api/konfig"
 	"sigs.k8s.io/kustomize/api/types"
 	"sigs.k8s.io/kustomize/kyaml/filesys"
+	"sigs.k8s.io/yaml"
 
 	"github.com/wavetrain/wavetrain/internal/render/tree"
 )
@@ -31,10 +32,20 @@ type snapshot struct {
 	seen   map[string]bool
 	// changesSchema is set by kustomizations that bring an API schema.
 	changesSchema bool
+	// charts renders the charts of a kustomization; inflated are the files that
+	// came of it, by directory.
+	charts   func(dir string, k *types.Kustomization) ([]string, error)
+	inflated map[string][]string
 }
 
 func newSnapshot(files fs.FS) *snapshot {
-	return &snapshot{files: files, memory: filesys.MakeFsInMemory(), budget: tree.Budget{Limit: maxBytes}, seen: map[string]bool{}}
+	return &snapshot{files: files, memory: filesys.MakeFsInMemory(), budget: tree.Budget{Limit: maxBytes}, seen: map[string]bool{}, inflated: map[string][]string{}}
+}
+
+// withCharts puts what the charts of a kustomization render to in their place.
+func (s *snapshot) withCharts(dir string, k *types.Kustomization) {
+	k.Resources = append(slices.Clip(k.Resources), s.inflated[dir]...)
+	k.HelmCharts, k.HelmGlobals = nil, nil
 }
 
 // add copies a kustomization's directory and those it names.
@@ -56,6 +67,20 @@ func (s *snapshot) add(dir string) error {
 	for _, entry := range namedFiles(k) {
 		if isRemote(entry) {
 			return fmt.Errorf("%s: %s is on another host: only what is in the repository is read", path.Join(dir, name), entry)
+		}
+	}
+	if s.inflated[dir], err = s.charts(dir, k); err != nil {
+		return err
+	}
+	if len(k.HelmCharts) > 0 {
+		changed := *k
+		s.withCharts(dir, &changed)
+		data, err := yaml.Marshal(changed)
+		if err != nil {
+			return err
+		}
+		if err := s.memory.WriteFile(at(path.Join(dir, name)), data); err != nil {
+			return err
 		}
 	}
 	for _, entry := range slices.Concat(k.Resources, k.Components) {

@@ -55,6 +55,8 @@ const (
 	Lookup = "lookup"
 	// Fetch is the content at a URL.
 	Fetch = "fetch"
+	// Allowed is whether kustomizations may inflate charts.
+	Allowed = "helm-in-kustomize"
 	// Cluster is the version of Kubernetes and everything it serves.
 	Cluster = "cluster"
 )

@@ -1,0 +1,43 @@
+// Copyright The Wavetrain Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package settings_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/wavetrain/wavetrain/internal/settings"
+)
+
+func TestRendering(t *testing.T) {
+	cases := map[string]struct {
+		reason, options string
+		schemes         *string
+		want            settings.Rendering
+		problems        int
+	}{
+		"Default": {"Charts in kustomizations are off, value files come by http and https.", "", nil, settings.Rendering{FileSchemes: []string{"http", "https"}}, 0},
+		"Helm":    {"The option of the tool allows charts.", "--load-restrictor LoadRestrictionsNone --enable-helm", nil, settings.Rendering{KustomizeHelm: true, FileSchemes: []string{"http", "https"}}, 0},
+		"Off":     {"And takes them back.", "--enable-helm=false", nil, settings.Rendering{FileSchemes: []string{"http", "https"}}, 0},
+		"Plugins": {"What starts programs has no meaning.", "--enable-helm --enable-exec", nil, settings.Rendering{KustomizeHelm: true, FileSchemes: []string{"http", "https"}}, 1},
+		"Schemes": {"A list of schemes; what cannot be read is named.", "", new("https, ftp"), settings.Rendering{FileSchemes: []string{"https"}}, 1},
+		"None":    {"An empty list forbids all.", "", new(""), settings.Rendering{}, 0},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			data := map[string]string{"kustomize.buildOptions": tc.options}
+			if tc.schemes != nil {
+				data["helm.valuesFileSchemes"] = *tc.schemes
+			}
+			got := settings.Parse(settings.Relevant(data))
+			if diff := cmp.Diff(tc.want, got.Rendering); diff != "" {
+				t.Errorf("%s\n%s", tc.reason, diff)
+			}
+			if len(got.Problems) != tc.problems {
+				t.Errorf("%s: problems %v", tc.reason, got.Problems)
+			}
+		})
+	}
+}
