@@ -139,7 +139,7 @@ func valueText(v any) string {
 	var text strings.Builder
 	enc := json.NewEncoder(&text)
 	enc.SetEscapeHTML(false)
-	if enc.Encode(v) != nil {
+	if err := enc.Encode(v); err != nil {
 		return fmt.Sprint(v)
 	}
 	return strings.TrimSpace(text.String())

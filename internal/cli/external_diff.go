@@ -49,7 +49,7 @@ func externalDiff(ctx context.Context, s Streams, tool string, list []difference
 			}
 		}
 	}
-	cmd := exec.CommandContext(ctx, words[0], append(words[1:], live, wanted)...) //nolint:gosec // The user names the program.
+	cmd := exec.CommandContext(ctx, words[0], append(words[1:], live, wanted)...)
 	cmd.Env, cmd.Stdin, cmd.Stdout, cmd.Stderr = s.Environ, s.In, s.Out, s.Err
 	err = cmd.Run()
 	var exit *exec.ExitError

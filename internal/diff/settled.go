@@ -5,6 +5,7 @@ package diff
 
 import (
 	"encoding/json"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -91,11 +92,7 @@ func hasNull(v any) bool {
 			}
 		}
 	case []any:
-		for _, item := range v {
-			if hasNull(item) {
-				return true
-			}
-		}
+		return slices.ContainsFunc(v, hasNull)
 	}
 	return false
 }

@@ -61,6 +61,7 @@ func TestWhatWasAppliedIsInSync(t *testing.T) {
 // compareThrice applies an object and compares it three times, with another apply between. It returns how many
 // comparisons were made — none if the API server refuses the object — and how many of them asked the API server.
 func compareThrice(t *testing.T, rt *rapid.T, dest *cluster.Cluster, policy cluster.Policy, obj *unstructured.Unstructured) (compared, asked int) {
+	t.Helper()
 	live, err := dest.Apply(t.Context(), obj, policy.For(obj, nil))
 	// There are definitions over which the API server panics; it breaks the connection off.
 	if cluster.IsUnreachable(err) && !strings.Contains(err.Error(), "INTERNAL_ERROR") {
