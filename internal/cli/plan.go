@@ -224,12 +224,12 @@ func checkOut(ctx context.Context, s Streams, tree, revision string, inputs []st
 // resolved follows symbolic links of the part of a path that exists.
 func resolved(path string) (string, error) {
 	at := existing(path)
-	real, err := filepath.EvalSymlinks(at)
+	target, err := filepath.EvalSymlinks(at)
 	if err != nil {
 		return "", err
 	}
 	rel, err := filepath.Rel(at, path)
-	return filepath.Join(real, rel), err
+	return filepath.Join(target, rel), err
 }
 
 // existing is the nearest directory of a path that exists.
@@ -244,7 +244,7 @@ func existing(path string) string {
 
 // git runs git in a directory and returns what it prints.
 func (s Streams) git(ctx context.Context, dir string, env []string, args ...string) (string, error) {
-	cmd := exec.CommandContext(ctx, "git", args...) //nolint:gosec // revisions and directories of the user who runs the command
+	cmd := exec.CommandContext(ctx, "git", args...)
 	cmd.Dir, cmd.Env = dir, append(s.gitEnv(), env...)
 	var out, fault bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &fault

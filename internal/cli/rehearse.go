@@ -30,7 +30,6 @@ type rehearseArguments struct {
 	base    string
 	head    string
 	output  output
-	out     string
 	quiet   bool
 	timeout duration
 }
@@ -132,7 +131,8 @@ func (a *rehearseArguments) rehearse(ctx context.Context, s Streams, c *rehearse
 	if err != nil {
 		return nil, err
 	}
-	rendering, endWorkers, err := defaultRenderFlags().rendering(s, filepath.Join(work, "renderings"))
+	limits := defaultRenderFlags()
+	rendering, endWorkers, err := limits.rendering(s, filepath.Join(work, "renderings"))
 	if err != nil {
 		return nil, err
 	}
@@ -198,7 +198,7 @@ func repositoriesOf(dir string, urls []string) ([]string, error) {
 		return nil, err
 	}
 	for _, file := range files {
-		data, err := os.ReadFile(file) //nolint:gosec // the user says which directory
+		data, err := os.ReadFile(file)
 		if err != nil {
 			return nil, err
 		}

@@ -77,7 +77,7 @@ func (f *renderFlags) addFlags(flags *pflag.FlagSet) {
 	flags.Var(&f.wall, "render-timeout", "how long rendering one source may last")
 }
 
-func (f renderFlags) check() error {
+func (f *renderFlags) check() error {
 	switch {
 	case f.workers < 0:
 		return usageError("--render-workers must not be negative")
@@ -91,7 +91,7 @@ func (f renderFlags) check() error {
 
 // rendering renders in workers and keeps what was rendered in dir. The returned
 // function ends the workers.
-func (f renderFlags) rendering(s Streams, dir string) (pipeline.Rendering, func(), error) {
+func (f *renderFlags) rendering(s Streams, dir string) (pipeline.Rendering, func(), error) {
 	self, err := os.Executable()
 	if err != nil {
 		return pipeline.Rendering{}, nil, fmt.Errorf("find this program to start render workers: %w", err)

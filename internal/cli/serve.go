@@ -125,7 +125,7 @@ Exit codes: 0 stopped by a signal, 1 it could not start or lost its cluster or i
 	return cmd
 }
 
-func (f serveFlags) check() error {
+func (f *serveFlags) check() error {
 	_, malformed := project.ReadNamespaces(f.appNamespaces)
 	switch {
 	case f.pollInterval.Duration < time.Second:

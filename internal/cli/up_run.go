@@ -285,7 +285,8 @@ func (u *up) startController(logger io.Writer, appNamespaces []string) error {
 		return err
 	}
 	u.atEnd("stop reading Git", func() error { store.Close(); return nil })
-	rendering, endWorkers, err := defaultRenderFlags().rendering(u.streams, filepath.Join(u.work, "renderings"))
+	limits := defaultRenderFlags()
+	rendering, endWorkers, err := limits.rendering(u.streams, filepath.Join(u.work, "renderings"))
 	if err != nil {
 		return err
 	}

@@ -71,7 +71,7 @@ func (r *Repository) Commit(ctx context.Context, branch string, files fs.FS) (st
 }
 
 func (r *Repository) git(ctx context.Context, args ...string) (string, error) {
-	cmd := exec.CommandContext(ctx, "git", args...) //nolint:gosec // no word of the command comes from outside
+	cmd := exec.CommandContext(ctx, "git", args...)
 	cmd.Dir, cmd.Env = r.dir, r.env
 	var out, fault bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &fault

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -86,9 +87,7 @@ func (w *world) settings(ctx context.Context, s Step) error {
 	if cm.Data == nil {
 		cm.Data = map[string]string{}
 	}
-	for key, value := range keys {
-		cm.Data[key] = value
-	}
+	maps.Copy(cm.Data, keys)
 	if apierrors.IsNotFound(err) {
 		cm.Labels = map[string]string{"app.kubernetes.io/part-of": "argocd"}
 		return w.client.Create(ctx, cm)
@@ -167,7 +166,7 @@ func (w *world) commitTo(ctx context.Context, branch string, c commitStep) (stri
 			return "", err
 		}
 		to := filepath.Join(made, filepath.FromSlash(path))
-		if err := errors.Join(os.MkdirAll(filepath.Dir(to), 0o700), os.WriteFile(to, data, 0o600)); err != nil {
+		if err := errors.Join(os.MkdirAll(filepath.Dir(to), 0o700), os.WriteFile(to, data, 0o600)); err != nil { //nolint:gosec // the path is local, which was checked
 			return "", err
 		}
 	}
@@ -369,7 +368,7 @@ func (w *world) edit(ctx context.Context, s Step) error {
 func nested(path string, value any) map[string]any {
 	var parts []string
 	if strings.HasPrefix(path, "/") {
-		for _, p := range strings.Split(path[1:], "/") {
+		for p := range strings.SplitSeq(path[1:], "/") {
 			parts = append(parts, strings.NewReplacer("~1", "/", "~0", "~").Replace(p))
 		}
 	} else {

@@ -71,11 +71,12 @@ func (w *world) apply(ctx context.Context, obj *unstructured.Unstructured) error
 	return errors.Join(last, ignoreTimeout(err, last))
 }
 
-func ignoreTimeout(err, last error) error {
-	if last != nil {
-		return nil
+// ignoreTimeout drops the error of a poll where what it polled for says more.
+func ignoreTimeout(poll, last error) error {
+	if last == nil {
+		return poll
 	}
-	return err
+	return nil
 }
 
 func (w *world) applyOnce(ctx context.Context, obj *unstructured.Unstructured) error {

@@ -6,6 +6,7 @@ package rehearse
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -177,10 +178,5 @@ func (w *world) hasSeen(app *v1alpha1.Application) bool {
 	if app.Status.Sync.Revision == w.head || w.head == "" {
 		return true
 	}
-	for _, revision := range app.Status.Sync.Revisions {
-		if revision == w.head {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(app.Status.Sync.Revisions, w.head)
 }

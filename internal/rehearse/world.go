@@ -198,20 +198,21 @@ func (w *world) startController(ctx context.Context) error {
 func (w *world) kill(ctx context.Context) error {
 	w.controller.dead.Store(true)
 	w.controller.stop()
-	<-w.controller.done
+	// How it ended does not matter: it was cut off.
+	_ = <-w.controller.done
 	return w.startController(ctx)
 }
 
 // end takes everything down.
 func (w *world) end() error {
+	var errs []error
 	if w.controller != nil {
 		w.controller.stop()
-		<-w.controller.done
+		errs = append(errs, <-w.controller.done)
 	}
 	if w.store != nil {
 		w.store.Close()
 	}
-	var errs []error
 	if w.server != nil {
 		errs = append(errs, w.server.Close())
 	}

@@ -81,7 +81,7 @@ func (w *world) tooEarly(s *stage, ref manifest.Reference, by provider) {
 		what += " (" + strings.Join(ref.Keys, ", ") + ")"
 	}
 	f.Message = fmt.Sprintf("%s runs in %s and needs %s, which %s", s.Key.Short(), s.place(), what, comes(by))
-	f.Hint = orderHint(s, ref, by)
+	f.Hint = orderHint(s, by)
 	if isStore(ref.Target) {
 		f.Code = "store-missing"
 	}
@@ -114,7 +114,7 @@ func comes(by provider) string {
 }
 
 // orderHint says how the order could be put right.
-func orderHint(s *stage, ref manifest.Reference, by provider) string {
+func orderHint(s *stage, by provider) string {
 	target := by.Key.Short()
 	if s.phase == by.phase {
 		return fmt.Sprintf("give %s a lower sync-wave than %d, or %s a higher one than %d", target, s.wave, s.Key.Short(), by.wave)
@@ -163,7 +163,7 @@ func (w *world) stale(s *stage, ref manifest.Reference, by provider, before *uns
 	f := problem("stale-dependency", diag.Warning, ref.Field,
 		fmt.Sprintf("%s runs in %s with the %s of the release before: %s changes it (%s)",
 			s.Key.Short(), s.place(), ref.Target.Short(), by.place(), strings.Join(changed, ", ")),
-		orderHint(s, ref, by))
+		orderHint(s, by))
 	f.Needs, f.AvailableAt = ref.Target, by.place()
 	f.Details = entryDetails(before, by.Object.Unstructured, changed)
 	w.add(s, f)

@@ -71,7 +71,7 @@ func (w *world) migrationTool(c container) string {
 			return image[strings.LastIndex(image, "/")+1:]
 		}
 	}
-	for _, part := range strings.Split(c.name, "-") {
+	for part := range strings.SplitSeq(c.name, "-") {
 		switch part {
 		case "migrate", "migration", "migrations", "migrator", "dbmigrate":
 			return "container " + c.name
@@ -177,17 +177,26 @@ func (w *world) mostReplicas(s *stage) (n int64, why string) {
 		n = replicas
 	}
 	for _, scaler := range w.scaledBy[s.Key] {
-		most, set := number(field.At(scaler.content(), "spec.maxReplicas"))
-		if scaler.Key.Kind == "ScaledObject" {
-			if most, set = number(field.At(scaler.content(), "spec.maxReplicaCount")); !set {
-				most = 100
-			}
-		}
-		if most > n {
+		if most := ceiling(scaler); most > n {
 			n, why = most, scaler.Key.Short()
 		}
 	}
 	return n, why
+}
+
+// kedaCeiling is how far KEDA scales unless told otherwise.
+const kedaCeiling = 100
+
+// ceiling is the most that an autoscaler scales to.
+func ceiling(scaler *stage) int64 {
+	if scaler.Key.Kind != "ScaledObject" {
+		most, _ := number(field.At(scaler.content(), "spec.maxReplicas"))
+		return most
+	}
+	if most, set := number(field.At(scaler.content(), "spec.maxReplicaCount")); set {
+		return most
+	}
+	return kedaCeiling
 }
 
 // runsBeforeMigration finds workloads that use the database which a Job of a later

@@ -78,32 +78,39 @@ func (l Layout) Check(file string, objects []manifest.Object) []Finding {
 // MatchPath tells whether a pattern stands for a file: * is any text without a
 // slash, ** any text.
 func MatchPath(pattern, file string) bool {
-	for {
-		if pattern == "" {
-			return file == ""
-		}
+	for pattern != "" {
 		switch {
 		case strings.HasPrefix(pattern, "**"):
-			rest := strings.TrimPrefix(pattern[2:], "/")
-			for i := 0; i <= len(file); i++ {
-				if (i == 0 || file[i-1] == '/' || rest == "") && MatchPath(rest, file[i:]) {
-					return true
-				}
-			}
-			return false
+			return matchAny(strings.TrimPrefix(pattern[2:], "/"), file)
 		case pattern[0] == '*':
-			for i := 0; i <= len(file); i++ {
-				if MatchPath(pattern[1:], file[i:]) {
-					return true
-				}
-				if i < len(file) && file[i] == '/' {
-					return false
-				}
-			}
-			return false
+			return matchName(pattern[1:], file)
 		case file == "" || pattern[0] != file[0]:
 			return false
 		}
 		pattern, file = pattern[1:], file[1:]
 	}
+	return file == ""
+}
+
+// matchAny matches what follows ** at the beginning of each part of a path.
+func matchAny(rest, file string) bool {
+	for i := range len(file) + 1 {
+		if (i == 0 || file[i-1] == '/' || rest == "") && MatchPath(rest, file[i:]) {
+			return true
+		}
+	}
+	return false
+}
+
+// matchName matches what follows * at every place of the present part of a path.
+func matchName(rest, file string) bool {
+	for i := range len(file) + 1 {
+		if MatchPath(rest, file[i:]) {
+			return true
+		}
+		if i < len(file) && file[i] == '/' {
+			return false
+		}
+	}
+	return false
 }

@@ -136,8 +136,7 @@ func (s shapes) fields(t reflect.Type) map[string]reflect.Type {
 		return known
 	}
 	all := map[string]reflect.Type{}
-	for i := range t.NumField() {
-		f := t.Field(i)
+	for f := range t.Fields() {
 		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
 		switch {
 		case name != "" && name != "-":

@@ -50,7 +50,7 @@ func Suppressions(p *plan.Plan) (list []Suppression, problems []Finding) {
 			}
 			seen[s.Key] = true
 			text := s.Object.GetAnnotations()[AnnotationIgnore]
-			for _, part := range strings.Split(text, ";") {
+			for part := range strings.SplitSeq(text, ";") {
 				if part = strings.TrimSpace(part); part == "" {
 					continue
 				}

@@ -58,7 +58,7 @@ func (w *world) waitsOnLater(s *stage, c container, target *stage) {
 	f := problem("waits-on-later", diag.Error, at,
 		fmt.Sprintf("%s of %s (%s) waits for %s, which %s creates only when %s is healthy: neither can move",
 			where, s.Key.Short(), s.place(), target.Key.Short(), target.place(), s.Key.Short()),
-		orderHint(s, manifest.Reference{}, provider{stage: target}))
+		orderHint(s, provider{stage: target}))
 	f.Needs, f.AvailableAt = target.Key, target.place()
 	w.add(s, f)
 }

@@ -37,7 +37,7 @@ func (s *stage) hook() bool { return s.HookType != "" }
 func (s *stage) group() schema.GroupKind { return s.Key.GroupKind() }
 
 // content returns the rendered object.
-func (s *stage) content() map[string]any { return s.Object.Unstructured.Object }
+func (s *stage) content() map[string]any { return s.Object.Object }
 
 // gated reports whether the rollout waits until the object is healthy.
 func (s *stage) gated() bool { return s.hook() || !s.last }

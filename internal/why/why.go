@@ -94,7 +94,7 @@ func (e Explainer) link(ctx context.Context, key manifest.Key) (link Link, next 
 		return link, manifest.Key{}, "", nil
 	}
 	if err != nil {
-		return Link{Object: key, State: "unknown", Reason: err.Error()}, manifest.Key{}, "", nil
+		return Link{Object: key, State: "unknown", Reason: err.Error()}, manifest.Key{}, "", ctx.Err()
 	}
 	result := health.Of(u)
 	link = Link{Object: key, State: string(result.Status), Reason: result.Message, Since: since(u)}

@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"net"
 	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 
@@ -134,7 +135,7 @@ func (r *Repository) session(channel ssh.Channel, requests <-chan *ssh.Request) 
 
 func (r *Repository) uploadPack(channel ssh.Channel, env []string) uint32 {
 	cmd := exec.Command("git", "-c", "safe.directory=*", "upload-pack", r.mirror.GitDir)
-	cmd.Env = append(env, "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=/dev/null")
+	cmd.Env = append(slices.Clone(env), "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=/dev/null")
 	cmd.Stdout, cmd.Stderr = channel, channel.Stderr()
 	stdin, err := cmd.StdinPipe()
 	if err != nil {

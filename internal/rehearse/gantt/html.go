@@ -33,12 +33,16 @@ func HTML(r *rehearse.Result) (string, error) {
 			bars[i].Width = max(100*float64(s.End.Sub(s.Start))/float64(whole), 0.3)
 		}
 	}
+	page, err := template.New("page").Parse(pageText)
+	if err != nil {
+		return "", err
+	}
 	var b strings.Builder
-	err := page.Execute(&b, map[string]any{"Result": r, "Bars": bars, "Whole": whole.Round(100 * time.Millisecond)})
+	err = page.Execute(&b, map[string]any{"Result": r, "Bars": bars, "Whole": whole.Round(100 * time.Millisecond)})
 	return b.String(), err
 }
 
-var page = template.Must(template.New("page").Parse(`<!doctype html>
+const pageText = `<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>Rehearsal</title>
 <style>
 body { font: 14px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 76rem; padding: 0 1rem; color: #1b1f24; background: #fff; }
@@ -63,4 +67,4 @@ code { font-size: .85em } .error { color: #b3261e } .warning { color: #8a5a00 }
 {{end}}</ul>{{end}}
 {{if .Result.Hung}}<h2>What hangs</h2><ul>{{range .Result.Hung}}<li>{{.}}</li>{{end}}</ul>{{end}}
 </body></html>
-`))
+`
