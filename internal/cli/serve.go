@@ -169,7 +169,7 @@ func serve(ctx context.Context, s Streams, k *kube, f serveFlags, version string
 		}
 	}
 	if !f.intervalGiven {
-		if err = f.configuredInterval(ctx, k, log); err != nil {
+		if f.pollInterval, err = configuredInterval(ctx, k, log, f.pollInterval); err != nil {
 			return err
 		}
 	}
@@ -218,29 +218,29 @@ func configuredNamespaces(ctx context.Context, k *kube) ([]string, error) {
 	return patterns, nil
 }
 
-// configuredInterval takes over how often the cluster's settings want repositories
-// to be asked.
-func (f *serveFlags) configuredInterval(ctx context.Context, k *kube, log logr.Logger) error {
+// configuredInterval is how often the cluster's settings want repositories to be
+// asked, or otherwise if they do not say.
+func configuredInterval(ctx context.Context, k *kube, log logr.Logger, otherwise duration) (duration, error) {
 	c, err := k.client()
 	if err != nil {
-		return err
+		return duration{}, err
 	}
 	var told corev1.ConfigMap
 	err = c.Get(ctx, types.NamespacedName{Namespace: k.namespace, Name: settings.Name}, &told)
 	if apierrors.IsNotFound(err) {
-		return nil
+		return otherwise, nil
 	}
 	if err != nil {
-		return fmt.Errorf("read settings: %w; give --poll-interval", err)
+		return duration{}, fmt.Errorf("read settings: %w; give --poll-interval", err)
 	}
 	interval, ok, err := settings.PollInterval(told.Data)
 	if err != nil {
 		log.Info("a setting cannot be read and is left out", "problem", err.Error())
 	}
-	if ok {
-		f.pollInterval = duration{interval}
+	if !ok {
+		return otherwise, nil
 	}
-	return nil
+	return duration{interval}, nil
 }
 
 func installDefinitions(ctx context.Context, k *kube, log logr.Logger) error {
