@@ -49,7 +49,7 @@ func (r *Renderer) part(ctx context.Context, app string, anew bool, src render.S
 			return p, true, err
 		}
 	}
-	entry, err := r.entry(ctx, codec, src, target)
+	entry, err := r.tryRender(ctx, app, key, codec, src, target)
 	if err != nil {
 		return nil, false, err
 	}

@@ -68,6 +68,8 @@ type Renderer struct {
 	last map[string][]*part
 	// anew names the applications that are to be rendered whatever is known.
 	anew map[string]bool
+	// stopped are the applications whose last rendering exceeded a limit.
+	stopped map[string]stopped
 }
 
 // FindRepository returns what a project may use of what is known about the
@@ -85,7 +87,7 @@ func NewRenderer(store *source.Store, find FindRepository, rendering Rendering) 
 	if rendering.Render == nil {
 		rendering.Render = render.Render
 	}
-	return &Renderer{store: store, find: find, rendering: rendering, codec: sync.OnceValues(packed.NewCodec), last: map[string][]*part{}, anew: map[string]bool{}}
+	return &Renderer{store: store, find: find, rendering: rendering, codec: sync.OnceValues(packed.NewCodec), last: map[string][]*part{}, anew: map[string]bool{}, stopped: map[string]stopped{}}
 }
 
 // Forget drops what is remembered of an application.
@@ -94,6 +96,7 @@ func (r *Renderer) Forget(app string) {
 	defer r.mu.Unlock()
 	delete(r.last, app)
 	delete(r.anew, app)
+	delete(r.stopped, app)
 }
 
 // RenderAnew has the next rendering of an application ask nobody what is known.
@@ -101,6 +104,7 @@ func (r *Renderer) RenderAnew(app string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.anew[app] = true
+	delete(r.stopped, app)
 }
 
 // Resolve returns the revisions that the sources' target revisions name now, as

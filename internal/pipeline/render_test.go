@@ -4,6 +4,7 @@
 package pipeline_test
 
 import (
+	"context"
 	"strconv"
 	"strings"
 	"testing"
@@ -15,7 +16,9 @@ import (
 	"github.com/wavetrain/wavetrain/internal/gitserver/gittest"
 	"github.com/wavetrain/wavetrain/internal/manifest"
 	"github.com/wavetrain/wavetrain/internal/pipeline"
+	rendering "github.com/wavetrain/wavetrain/internal/render"
 	"github.com/wavetrain/wavetrain/internal/render/cache"
+	"github.com/wavetrain/wavetrain/internal/render/worker"
 	"github.com/wavetrain/wavetrain/internal/source"
 )
 
@@ -189,9 +192,12 @@ func TestOnlyTheQuestionsThatWereAskedCount(t *testing.T) {
 		dir, added string
 		reused     bool
 	}{
-		{"asks", "other.test/v1", true}, {"asks", "example.test/v1", false},
-		{"lists", "other.test/v1", false}, {"lists", "example.test/v1", false},
-		{"quiet", "other.test/v1", true}, {"quiet", "example.test/v1", true},
+		{"asks", "other.test/v1", true},
+		{"asks", "example.test/v1", false},
+		{"lists", "other.test/v1", false},
+		{"lists", "example.test/v1", false},
+		{"quiet", "other.test/v1", true},
+		{"quiet", "example.test/v1", true},
 	} {
 		render(t, r, request(c.dir, "v1"))
 		got := render(t, r, request(c.dir, "v1", c.added))
@@ -249,4 +255,33 @@ func TestRenderingsAreSharedBetweenProcessesAndApplications(t *testing.T) {
 	if got := render(t, process(), request("one", "plain")); got.Reused {
 		t.Error("a new file counts")
 	}
+}
+
+func TestABombIsNotTriedAtEveryLook(t *testing.T) {
+	repo := gittest.New(t, map[string]string{"a/x.yaml": template("a", "x")})
+	tried := 0
+	r := pipeline.NewRenderer(newStore(t), nil, pipeline.Rendering{Render: func(context.Context, rendering.Source, rendering.Target) (rendering.Result, error) {
+		tried++
+		return rendering.Result{}, &worker.LimitError{App: "a", Path: "a", Limit: "memory"}
+	}})
+	req := pipeline.Request{App: "a", Name: "a", Sources: []v1alpha1.ApplicationSource{{RepoURL: repo.URL, Path: "a", TargetRevision: "main"}}}
+	look := func(want int, why string) {
+		t.Helper()
+		revisions, err := r.Resolve(t.Context(), "default", req.Sources)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := r.Render(t.Context(), req, revisions); err == nil || !strings.Contains(err.Error(), "limit on memory") {
+			t.Errorf("%s: %v", why, err)
+		}
+		if tried != want {
+			t.Errorf("%s: tried %d times, want %d", why, tried, want)
+		}
+	}
+	look(1, "the first look")
+	look(1, "the next look")
+	r.RenderAnew("a")
+	look(2, "somebody asks")
+	repo.Commit("a change", map[string]string{"a/x.yaml": template("a", "y")})
+	look(3, "the source changes")
 }

@@ -8,6 +8,7 @@ import (
 	"encoding/base64"
 	"fmt"
 	"slices"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -80,7 +81,7 @@ func (c *Comparer) settle(ctx context.Context, dest Destination, s Subject, obje
 // identifies the rendering exactly.
 func (d *Desired) unstable() ([]unstable.Field, string) {
 	var all []unstable.Field
-	var identity string
+	var identity strings.Builder
 	offset := 0
 	for _, p := range d.parts {
 		for _, field := range p.remarks.Unstable.Fields {
@@ -91,9 +92,9 @@ func (d *Desired) unstable() ([]unstable.Field, string) {
 			all = append(all, field)
 		}
 		offset += p.set.Len()
-		identity += p.remarks.Raw
+		identity.WriteString(p.remarks.Raw)
 	}
-	return all, identity
+	return all, identity.String()
 }
 
 // spared are objects that are not rendered only because the cluster has them: a

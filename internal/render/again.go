@@ -21,8 +21,8 @@ const (
 	// CodeNondeterministic is about a field that two renderings of one input give
 	// two values.
 	CodeNondeterministic = "nondeterministic-render"
-	// CodeLookup is about templates that asked a cluster when there was none.
-	CodeLookup = "lookup-not-answered"
+	// CodeLookup is about templates that ask the cluster.
+	CodeLookup = "lookup"
 )
 
 // repetitions is how often a source is rendered again whose result may come out
@@ -43,11 +43,13 @@ func (r *Result) findUnstable(ctx context.Context, src Source, target Target) er
 		}
 	}
 	if r.witness.Answered {
-		target.Lookup = nil
-		alone, err := renderTraced(ctx, src, target, trace.NewRecorder())
+		deaf := target
+		deaf.Lookup = nil
+		alone, err := renderTraced(ctx, src, deaf, trace.NewRecorder())
 		if err != nil {
 			// Charts may insist on an answer. Then nothing is known of what they do
 			// without one.
+			r.report(target)
 			return nil //nolint:nilerr // as above
 		}
 		r.Unstable.Compare(r.chance(), alone.chance(), true)
@@ -80,16 +82,17 @@ func (r *Result) report(target Target) {
 			Hint: "the live value is kept as long as all objects with such fields exist; to decide it yourself, set the value, or have an operator make the Secret",
 		})
 	}
-	if len(r.Looked) > 0 && target.Lookup == nil {
+	if len(r.Looked) > 0 {
 		asked := make([]string, len(r.Looked))
 		for i, q := range r.Looked {
 			asked[i] = q.String()
 		}
 		slices.Sort(asked)
-		r.Warnings = append(r.Warnings, diag.Diagnostic{
-			Code: CodeLookup, Severity: diag.Info,
-			Message: "templates look up " + strings.Join(asked, ", ") + "; no cluster was asked, so they were told that there is nothing",
-		})
+		message := "templates look up " + strings.Join(asked, ", ") + ": what the cluster answers is an input"
+		if target.Lookup == nil {
+			message = "templates look up " + strings.Join(asked, ", ") + "; no cluster was asked, so they were told that there is nothing"
+		}
+		r.Warnings = append(r.Warnings, diag.Diagnostic{Code: CodeLookup, Severity: diag.Info, Message: message})
 	}
 }
 

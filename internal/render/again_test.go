@@ -5,6 +5,7 @@ package render_test
 
 import (
 	"context"
+	"maps"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -103,9 +104,9 @@ func TestLookupsAreAnsweredAndRecorded(t *testing.T) {
 	var asked []helm.Lookup
 	target := render.Target{AppName: "safe", Namespace: "ns", Lookup: func(_ context.Context, q helm.Lookup) (map[string]any, error) {
 		asked = append(asked, q)
-		answer := map[string]any{}
-		for key, value := range live {
-			answer[key] = value
+		answer := maps.Clone(live)
+		if answer == nil {
+			answer = map[string]any{}
 		}
 		answer["metadata"] = map[string]any{"name": "login", "resourceVersion": "17"}
 		return answer, nil

@@ -83,8 +83,8 @@ func (c *loaded) defaults(ch *chart.Chart, dir string, at []string) []layer {
 		layers = append(layers, c.defaults(sub, path.Join(dir, "charts", sub.Name()), append(slices.Clip(at), sub.Name()))...)
 	}
 	values := any(ch.Values)
-	for i := len(at) - 1; i >= 0; i-- {
-		values = map[string]any{at[i]: values}
+	for _, key := range slices.Backward(at) {
+		values = map[string]any{key: values}
 	}
 	nested, _ := values.(map[string]any)
 	return append(layers, layer{path.Join(dir, "values.yaml"), nested})
@@ -107,8 +107,8 @@ func (e *Explanation) walk(at []string, value any, layers []layer) {
 // findRemoved adds the keys that a layer takes away with a null.
 func (e *Explanation) findRemoved(values any, layers []layer) {
 	seen := map[string]bool{}
-	for i := len(layers) - 1; i >= 0; i-- {
-		eachNull(nil, layers[i].values, func(at []string) {
+	for i, l := range slices.Backward(layers) {
+		eachNull(nil, l.values, func(at []string) {
 			key := strings.Join(at, ".")
 			if _, still := lookUp(values, at); still || seen[key] {
 				return
@@ -116,7 +116,7 @@ func (e *Explanation) findRemoved(values any, layers []layer) {
 			seen[key] = true
 			from := settersOf(at, layers[:i])
 			if len(from) > 0 {
-				e.Keys = append(e.Keys, ExplainedKey{Key: key, From: layers[i].name, Over: from, Removed: true})
+				e.Keys = append(e.Keys, ExplainedKey{Key: key, From: l.name, Over: from, Removed: true})
 			}
 		})
 	}
@@ -125,9 +125,9 @@ func (e *Explanation) findRemoved(values any, layers []layer) {
 // settersOf lists the layers that set a key, the strongest first.
 func settersOf(at []string, layers []layer) []string {
 	var from []string
-	for i := len(layers) - 1; i >= 0; i-- {
-		if value, ok := lookUp(layers[i].values, at); ok && value != nil {
-			from = append(from, layers[i].name)
+	for _, l := range slices.Backward(layers) {
+		if value, ok := lookUp(l.values, at); ok && value != nil {
+			from = append(from, l.name)
 		}
 	}
 	return from

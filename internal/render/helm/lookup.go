@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"slices"
 
 	"github.com/wavetrain/wavetrain/internal/render/trace"
 )
@@ -79,10 +80,7 @@ func (w *Witness) looked(q Lookup, answered bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.Answered = w.Answered || answered
-	for _, known := range w.Lookups {
-		if known == q {
-			return
-		}
+	if !slices.Contains(w.Lookups, q) {
+		w.Lookups = append(w.Lookups, q)
 	}
-	w.Lookups = append(w.Lookups, q)
 }

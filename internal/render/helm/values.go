@@ -53,7 +53,7 @@ func mergeValues(ctx context.Context, in Input) (*merged, error) {
 	m := &merged{values: map[string]any{}}
 	for _, name := range in.Options.ValueFiles {
 		files, err := r.find(name)
-		if missing, ok := errors.AsType[*missingFile](err); ok {
+		if missing, ok := errors.AsType[*missingFileError](err); ok {
 			m.dropped = append(m.dropped, missing.name)
 			continue
 		}
@@ -79,10 +79,10 @@ func mergeValues(ctx context.Context, in Input) (*merged, error) {
 	return m, r.setParameters(m)
 }
 
-// missingFile is the error when a value file's name stands for no file.
-type missingFile struct{ name string }
+// missingFileError is the error when a value file's name stands for no file.
+type missingFileError struct{ name string }
 
-func (e *missingFile) Error() string { return e.name + " does not exist" }
+func (e *missingFileError) Error() string { return e.name + " does not exist" }
 
 func missingFault(names []string) error {
 	if len(names) == 1 {
@@ -169,7 +169,7 @@ func (r *valueReader) find(written string) ([]valueFile, error) {
 		matches = nil
 	}
 	if len(matches) == 0 {
-		return nil, &missingFile{shown + full}
+		return nil, &missingFileError{shown + full}
 	}
 	found := make([]valueFile, 0, len(matches))
 	for _, m := range matches {

@@ -102,16 +102,16 @@ func (w *Witness) called(name string, results []reflect.Value) {
 	case v.Kind() == reflect.String:
 		texts = append(texts, v.String())
 	case v.Kind() == reflect.Struct && v.Type().Name() == "certificate":
-		for i := range v.NumField() {
-			if v.Field(i).Kind() == reflect.String {
-				texts = append(texts, v.Field(i).String())
+		for _, field := range v.Fields() {
+			if field.Kind() == reflect.String {
+				texts = append(texts, field.String())
 			}
 		}
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	known := append(w.calls[name], texts...)
-	w.calls[name] = known[:min(len(known), maxWitnessed)]
+	room := max(maxWitnessed-len(w.calls[name]), 0)
+	w.calls[name] = append(w.calls[name], texts[:min(room, len(texts))]...)
 }
 
 // Moved tells whether a rendering could come out differently.

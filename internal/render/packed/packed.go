@@ -46,7 +46,7 @@ func NewCodec() (*Codec, error) {
 		return nil, err
 	}
 	decode, err := cbor.DecOptions{
-		DefaultMapType: reflect.TypeFor[map[string]any](), IntDec: cbor.IntDecConvertSigned, UTF8: cbor.UTF8DecodeInvalid,
+		DefaultMapType: reflect.TypeFor[map[string]any](), IntDec: cbor.IntDecConvertSignedOrFail, UTF8: cbor.UTF8DecodeInvalid,
 		MaxNestedLevels: maxDepth, MaxArrayElements: maxElements, MaxMapPairs: maxElements,
 	}.DecMode()
 	if err != nil {

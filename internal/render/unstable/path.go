@@ -101,7 +101,7 @@ func index(list []any, part string) int {
 
 // Digest is the digest of a rendered set without what comes out differently: two
 // renderings of one input have the same one.
-func (f Fields) Digest(objects []manifest.Object) string {
+func (f *Fields) Digest(objects []manifest.Object) string {
 	if len(f.Fields) == 0 {
 		return manifest.Digest(objects)
 	}

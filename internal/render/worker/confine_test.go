@@ -23,7 +23,7 @@ func TestAConfinedProcessReachesNothing(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer listener.Close()
+		t.Cleanup(func() { _ = listener.Close() })
 		file := filepath.Join(t.TempDir(), "secret")
 		if err := os.WriteFile(file, []byte("x"), 0o600); err != nil {
 			t.Fatal(err)

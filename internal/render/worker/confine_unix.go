@@ -46,7 +46,7 @@ func boundCPU(more time.Duration) error {
 		return fmt.Errorf("read limit on processor time: %w", err)
 	}
 	total := time.Duration(used.Utime.Nano()) + time.Duration(used.Stime.Nano()) + more
-	now.Cur = min(uint64(total/time.Second)+1, now.Max)
+	now.Cur = min(uint64(max(total/time.Second, 0))+1, now.Max)
 	if err := unix.Setrlimit(unix.RLIMIT_CPU, &now); err != nil {
 		return fmt.Errorf("limit processor time: %w", err)
 	}

@@ -32,7 +32,7 @@ func Run(ctx context.Context, p Program) (out []byte, words string, err error) {
 	if len(p.Before) > 0 {
 		line = append(append(append([]string{}, p.Before...), strconv.Itoa(int(max(limits.CPU/time.Second, 1)))), line...)
 	}
-	cmd := exec.Command(line[0], line[1:]...) //nolint:gosec // what the operator configured
+	cmd := exec.Command(line[0], line[1:]...)
 	cmd.Dir, cmd.Env = p.Dir, p.Env
 	stop := make(chan struct{})
 	output := &bounded{limit: limits.Output, exceeded: make(chan struct{})}

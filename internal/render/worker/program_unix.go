@@ -27,7 +27,7 @@ func endedByCPU(exit *exec.ExitError) bool {
 // Become limits the processor time of this process and of those it starts, each,
 // and then becomes another program.
 func Become(seconds int, line, env []string) error {
-	limit := uint64(max(seconds, 1)) //nolint:gosec // positive
+	limit := uint64(max(seconds, 1))
 	if err := unix.Setrlimit(unix.RLIMIT_CPU, &unix.Rlimit{Cur: limit, Max: limit + 1}); err != nil {
 		return fmt.Errorf("limit processor time: %w", err)
 	}

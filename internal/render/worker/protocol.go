@@ -151,7 +151,7 @@ const maxMessage = 512 << 20
 
 func newStream(in io.Reader, out io.Writer, limit int64) (*stream, error) {
 	dec, err := cbor.DecOptions{
-		IntDec: cbor.IntDecConvertSigned, UTF8: cbor.UTF8DecodeInvalid, DefaultMapType: mapType,
+		IntDec: cbor.IntDecConvertSignedOrFail, UTF8: cbor.UTF8DecodeInvalid, DefaultMapType: mapType,
 		MaxNestedLevels: 1000, MaxArrayElements: 1 << 24, MaxMapPairs: 1 << 24,
 	}.DecMode()
 	if err != nil {
