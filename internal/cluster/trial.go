@@ -151,11 +151,11 @@ func (c *Cluster) identity(key manifest.Key) (identity string, watched bool) {
 	if !c.follows(key.GroupKind()) {
 		return "", false
 	}
-	live, exists := c.Get(key)
+	live, exists := c.Head(key)
 	if !exists {
 		return "", true
 	}
-	return string(live.GetUID()) + "/" + live.GetResourceVersion(), true
+	return string(live.UID) + "/" + live.Version, true
 }
 
 // follows reports whether a kind is watched and up to date.
