@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -126,14 +127,14 @@ func someone(waiting map[string]bool, last map[string]*v1alpha1.Application) str
 		if app == nil {
 			return name + " was not seen"
 		}
-		text := fmt.Sprintf("%s is %s", name, app.Status.Sync.Status)
+		text := []string{fmt.Sprintf("%s is %s", name, app.Status.Sync.Status)}
 		if state := app.Status.OperationState; state != nil {
-			text += fmt.Sprintf(", its operation %s: %s", state.Phase, state.Message)
+			text = append(text, fmt.Sprintf("its operation %s: %s", state.Phase, state.Message))
 		}
 		for _, c := range app.Status.Conditions {
-			text += fmt.Sprintf("; %s: %s", c.Type, c.Message)
+			text = append(text, fmt.Sprintf("%s: %s", c.Type, c.Message))
 		}
-		return text
+		return strings.Join(text, "; ")
 	}
 	return "all are synced"
 }

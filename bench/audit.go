@@ -166,7 +166,7 @@ func (t *trail) readFile(each func(line []byte) error) error {
 		}
 		line := part
 		if len(t.rest) > 0 {
-			line = append(t.rest, part...)
+			line = slices.Concat(t.rest, part)
 			t.rest = nil
 		}
 		if err := each(line); err != nil {

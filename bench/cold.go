@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -42,7 +43,7 @@ func (c cold) run(ctx context.Context) error {
 	}
 	run.report(r, c.applications, ratioAtMost(1.25))
 	run.tally.report(r, c.applications*c.objects, "object")
-	return c.bench.report(r)
+	return c.report(r)
 }
 
 // againstFloors is what a delivery took and what the floors took.
@@ -73,9 +74,7 @@ func (b *bench) againstFloors(ctx context.Context, workloads []workload, namespa
 	if err != nil {
 		return out, err
 	}
-	for name, content := range more {
-		files[name] = content
-	}
+	maps.Copy(files, more)
 	repo, err := s.serveRepository(ctx, files)
 	if err != nil {
 		return out, err

@@ -94,7 +94,7 @@ func (c drift) run(ctx context.Context) (err error) {
 	r.add("objects written that nobody had edited", float64(engine.strangers), "", atMost(0))
 	r.add("Application writes in any 5 s, most of one", float64(engine.appWrites), "", atMost(1))
 	r.add("CPU per edit", seconds(engine.used.cpu())*1000/float64(2*c.edits), "CPU-ms")
-	engine.tally.report(r, 2*c.edits, "edit")
+	engine.report(r, 2*c.edits, "edit")
 	return c.report(r)
 }
 

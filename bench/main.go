@@ -27,9 +27,10 @@ import (
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
 	streams := cli.SystemStreams()
-	if err := run(ctx, os.Args[1:], streams, nil); err != nil {
+	err := run(ctx, os.Args[1:], streams, nil)
+	stop()
+	if err != nil {
 		fmt.Fprintf(streams.Err, "error: %v\n", err)
 		os.Exit(1)
 	}

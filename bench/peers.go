@@ -46,5 +46,5 @@ func (c peers) run(ctx context.Context) error {
 		}
 	}
 	run.tally.report(r, 4*c.applications, "object")
-	return c.bench.report(r)
+	return c.report(r)
 }

@@ -249,7 +249,9 @@ func usageOf(pid int) (usage, error) {
 
 // ticks turns the kernel's unit of CPU time, which is 1/100 s to user space on
 // all of Linux' platforms, into a duration.
-func ticks(n uint) time.Duration { return time.Duration(n) * 10 * time.Millisecond }
+func ticks(n uint) time.Duration {
+	return time.Duration(n) * 10 * time.Millisecond //nolint:gosec // it overflows after millennia of CPU time
+}
 
 // peak follows the memory of the controller until the function it returns is
 // called. Its workers are looked at less often: finding them costs more.

@@ -118,27 +118,28 @@ func (r *Report) print(w io.Writer, format string) error {
 	fmt.Fprintf(w, "%s: %s\n%s\n\n", r.Scenario, r.Shape, r.Machine)
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "FIGURE\tVALUE\tFLOOR\tRATIO\tTARGET\tMET")
-	for _, f := range r.Figures {
+	for i := range r.Figures {
+		f := &r.Figures[i]
 		fmt.Fprintln(table, strings.Join([]string{f.Name, amount(f.Value, f.Unit), f.floor(), f.ratio(), f.target(), f.met()}, "\t"))
 	}
 	return table.Flush()
 }
 
-func (f Figure) floor() string {
+func (f *Figure) floor() string {
 	if f.FloorName == "" {
 		return "-"
 	}
 	return f.FloorName + " " + amount(f.Floor, f.Unit)
 }
 
-func (f Figure) ratio() string {
+func (f *Figure) ratio() string {
 	if f.Ratio == 0 {
 		return "-"
 	}
 	return strconv.FormatFloat(f.Ratio, 'f', 2, 64)
 }
 
-func (f Figure) target() string {
+func (f *Figure) target() string {
 	if f.Target == nil {
 		return "-"
 	}
@@ -148,7 +149,7 @@ func (f Figure) target() string {
 	return f.Sign + " " + amount(*f.Target, f.Unit)
 }
 
-func (f Figure) met() string {
+func (f *Figure) met() string {
 	switch {
 	case f.Met == nil:
 		return "-"

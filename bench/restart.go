@@ -92,21 +92,9 @@ func (c restart) run(ctx context.Context) (err error) {
 	if err := pause(ctx, settle); err != nil {
 		return err
 	}
-	requests, lists := newTally(), map[string]int{}
-	err = log.requests(func(r request) {
-		requests.add(r)
-		// A list of one namespace is for what the controller itself is told.
-		if r.ObjectRef.Namespace == "" && (r.Verb == "list" && !r.nextPage() || r.streamed()) {
-			lists[r.ObjectRef.APIGroup+"/"+r.ObjectRef.Resource]++
-		}
-	}, engineAgent)
-	if err := errors.Join(err, log.Close()); err != nil {
+	requests, most, err := countLists(log, workloads[0])
+	if err != nil {
 		return err
-	}
-	most := 0
-	for _, obj := range workloads[0].objects() {
-		gvr := resourceOf(obj)
-		most = max(most, lists[gvr.Group+"/"+gvr.Resource])
 	}
 	objects := c.applications * c.objects
 	r := newReport("restart", "%d Applications of %d objects in sync, the controller starts again", c.applications, c.objects)
@@ -119,6 +107,25 @@ func (c restart) run(ctx context.Context) (err error) {
 	r.add(memoryFigure+" afterwards", megabytes(used.Anon), "MB")
 	r.reads(requests)
 	return c.report(r)
+}
+
+// countLists counts what the controller has asked for, and how often it has listed
+// that kind of the workload which it has listed most.
+func countLists(log *trail, w workload) (requests *tally, most int, err error) {
+	requests = newTally()
+	lists := map[string]int{}
+	err = log.requests(func(r request) {
+		requests.add(r)
+		// A list of one namespace is for what the controller itself is told.
+		if r.ObjectRef.Namespace == "" && (r.Verb == "list" && !r.nextPage() || r.streamed()) {
+			lists[r.ObjectRef.APIGroup+"/"+r.ObjectRef.Resource]++
+		}
+	}, engineAgent)
+	for _, obj := range w.objects() {
+		gvr := resourceOf(obj)
+		most = max(most, lists[gvr.Group+"/"+gvr.Resource])
+	}
+	return requests, most, errors.Join(err, log.Close())
 }
 
 // awaitLooks waits until the controller has looked at n Applications and has

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -129,8 +130,8 @@ func (s *stage) connect() (err error) {
 // Close ends what runs, the last first.
 func (s *stage) Close() error {
 	var errs []error
-	for i := len(s.closers) - 1; i >= 0; i-- {
-		errs = append(errs, s.closers[i]())
+	for _, end := range slices.Backward(s.closers) {
+		errs = append(errs, end())
 	}
 	s.closers = nil
 	return errors.Join(errs...)
@@ -305,7 +306,7 @@ func (s *stage) measure(ctx context.Context, p *process, what func() (time.Durat
 	if err := errors.Join(err, errUsage, errPlane, profiled(), pause(ctx, settle)); err != nil {
 		return measured{}, err
 	}
-	return m, errors.Join(log.requests(m.tally.add, engineAgent), log.Close())
+	return m, errors.Join(log.requests(m.add, engineAgent), log.Close())
 }
 
 // settle is how long requests that have been answered may take to be logged.

@@ -6,6 +6,7 @@ package main
 import (
 	"bytes"
 	"fmt"
+	"maps"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
@@ -85,9 +86,7 @@ func repositoryFiles(workloads []workload) (map[string][]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		for name, content := range files {
-			all[name] = content
-		}
+		maps.Copy(all, files)
 	}
 	return all, nil
 }
