@@ -48,6 +48,7 @@ type applications struct {
 	renderings   *renderings
 	polls        *polls
 	heads        *heads
+	quiet        *quiet
 	orphanage    *orphanage
 	installation *installation
 
@@ -86,6 +87,7 @@ func newApplications(opts Options, cares caredFor, codec *cluster.Codec, c clien
 	a.watchlist = newWatchlist(a.renderings)
 	a.wakeups = newWakeups(a.unchanged)
 	a.polls, a.heads = newPolls(a.resolve, a.headMoved), newHeads(a.writeHead)
+	a.quiet = newQuiet()
 	a.renderer = pipeline.NewRenderer(opts.Sources, a.repositories.find, opts.Rendering)
 	a.destinations = newDestinations(opts.Config, codec, c, opts.Namespace, a.installation.current.Load, a.changed)
 	a.destinations.writes = opts.ClusterWrites
@@ -103,7 +105,7 @@ func (a *applications) changed(on *destination, change cluster.Change) {
 }
 
 func (a *applications) setUp(mgr manager.Manager) error {
-	for _, run := range []leaderRunnable{a.wakeups.run, a.polls.every(a.opts.PollInterval), a.heads.run} {
+	for _, run := range []leaderRunnable{a.wakeups.run, a.polls.every(a.opts.PollInterval), a.heads.run, a.quiet.run} {
 		if err := mgr.Add(run); err != nil {
 			return err
 		}
@@ -276,11 +278,13 @@ func (a *applications) Reconcile(ctx context.Context, req reconcile.Request) (re
 	if st.ahead(app) {
 		return reconcile.Result{RequeueAfter: 20 * time.Millisecond}, nil
 	}
+	a.quiet.looks.Add(1)
 	st.settled.Store(nil)
 	if err := st.rise(a.codec); err != nil {
 		return reconcile.Result{}, err
 	}
 	s := &session{applications: a, st: st, app: app.DeepCopy(), before: app, settings: told, now: a.opts.Clock.Now(), instance: a.instance(req.NamespacedName)}
+	s.takeUnwritten()
 	if app.DeletionTimestamp.IsZero() {
 		err = s.reconcile(ctx)
 	} else {

@@ -355,7 +355,7 @@ func (s *session) whileRunning(ctx context.Context) error {
 		s.supersede(ctx, run)
 	}
 	s.healMeanwhile(ctx, run)
-	if next := s.st.statusAt.Add(progressEvery); s.now.Before(next) {
+	if next := s.nextProgress(run.Snapshot().StartedAt); s.now.Before(next) {
 		s.by(next)
 		return nil
 	}

@@ -15,8 +15,10 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/wavetrain/wavetrain/api/v1alpha1"
 	"github.com/wavetrain/wavetrain/internal/gitserver/gittest"
@@ -120,5 +122,47 @@ func TestAtRestNothingHappens(t *testing.T) {
 		if len(own) != 1 || !strings.HasPrefix(own[0], "patch ") {
 			t.Errorf("%s is not concerned by the commit, but: %s", name.Name, strings.Join(own, ", "))
 		}
+	}
+}
+
+// However often somebody edits an object, its Application is written at most once
+// in five seconds for it, and in the end its status says how it is.
+func TestHealsAreWrittenTogether(t *testing.T) {
+	t.Parallel()
+	log := filepath.Join(t.TempDir(), "audit.log")
+	w := newWorld(t, sandboxtest.Options{AuditLog: log, Own: true})
+	const objects = 8
+	files := map[string]string{}
+	for i := range objects {
+		files[fmt.Sprintf("app/a%d.yaml", i)] = configMap(fmt.Sprintf("a%d", i), "data: {v: '1'}")
+	}
+	name := w.app("shop", gittest.New(t, files), "app")
+	w.until(name, time.Minute, "converged", converged)
+	for i := range objects {
+		live := &corev1.ConfigMap{}
+		live.Namespace, live.Name = w.Target, fmt.Sprintf("a%d", i)
+		w.must(w.client.Patch(t.Context(), live, client.RawPatch(types.MergePatchType, []byte(`{"data":{"v":"edited"}}`))))
+		w.eventually(30*time.Second, live.Name+" is healed", func() (bool, string) {
+			w.must(w.client.Get(t.Context(), client.ObjectKeyFromObject(live), live))
+			return live.Data["v"] == "1", live.Data["v"]
+		})
+	}
+	w.until(name, time.Minute, "told of the last heal", func(app *v1alpha1.Application) bool {
+		state := app.Status.OperationState
+		return converged(app) && state.Operation.Sync != nil && len(state.Operation.Sync.Resources) == 1 &&
+			state.Operation.Sync.Resources[0].Name == fmt.Sprintf("a%d", objects-1)
+	})
+	var last time.Time
+	written := 0
+	for _, r := range sandboxtest.Requests(t, log) {
+		if r.ObjectRef.Resource != "applications" || r.ObjectRef.Name != name.Name || r.Verb != "patch" {
+			continue
+		}
+		at := r.RequestReceivedTimestamp.Time
+		// The sync itself is written as it begins and ends.
+		if written++; written > 3 && at.Sub(last) < 5*time.Second-100*time.Millisecond {
+			t.Errorf("write %d of the Application comes %s after the one before", written, at.Sub(last))
+		}
+		last = at
 	}
 }

@@ -51,8 +51,10 @@ type appState struct {
 	// written is the resourceVersion of our last write: older copies from the
 	// cache are not acted upon.
 	written string
-	// statusAt is when the status was written last.
-	statusAt time.Time
+	// statusAt is when the status was written last, unwritten is what it has become
+	// since if that can wait.
+	statusAt  time.Time
+	unwritten *v1alpha1.ApplicationStatus
 
 	record *release.Record
 	memory rollout.State

@@ -93,6 +93,11 @@ func (s *session) writeStatus(ctx context.Context) error {
 // patch writes what this look has changed about the Application.
 func (s *session) patch(ctx context.Context) error {
 	if reflect.DeepEqual(s.before, s.app) || s.onlyWordsChanged() {
+		s.st.unwritten = nil
+		return nil
+	}
+	if s.waitsToBeWritten() {
+		s.st.unwritten = s.app.Status.DeepCopy()
 		return nil
 	}
 	if s.comparison != nil {
@@ -109,7 +114,7 @@ func (s *session) patch(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("write status of %s/%s: %w", s.app.Namespace, s.app.Name, err)
 	}
-	s.st.written, s.st.statusAt = app.ResourceVersion, s.now
+	s.st.written, s.st.statusAt, s.st.unwritten = app.ResourceVersion, s.now, nil
 	return nil
 }
 
