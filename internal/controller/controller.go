@@ -7,7 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
+	"strings"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -34,7 +34,6 @@ import (
 	"github.com/wavetrain/wavetrain/internal/pipeline"
 	"github.com/wavetrain/wavetrain/internal/project"
 	"github.com/wavetrain/wavetrain/internal/rollout/machine"
-	"github.com/wavetrain/wavetrain/internal/settings"
 	"github.com/wavetrain/wavetrain/internal/source"
 )
 
@@ -122,12 +121,12 @@ func (o Options) caredFor() (caredFor, error) {
 	return caredFor{control: o.Namespace, others: others}, nil
 }
 
-// onlyConfiguration empties the ConfigMaps of the control namespace that nobody
-// here reads.
+// onlyConfiguration empties the ConfigMaps of the control namespace that are none
+// of Argo CD's configuration: nobody here reads them.
 func onlyConfiguration(obj any) (any, error) {
 	if m, ok := obj.(*corev1.ConfigMap); ok {
 		m.ManagedFields = nil
-		if !slices.Contains([]string{settings.Name, configMapTLS, configMapSSH, configMapKeys}, m.Name) {
+		if !strings.HasPrefix(m.Name, "argocd-") {
 			m.Data, m.BinaryData = nil, nil
 		}
 	}

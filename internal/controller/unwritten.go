@@ -39,6 +39,10 @@ func (s *session) waitsToBeWritten() bool {
 	if state == nil || !state.Operation.InitiatedBy.Automated || state.Operation.Sync == nil || len(state.Operation.Sync.Resources) == 0 {
 		return false
 	}
+	if s.st.run == nil && s.before.Status.Sync.Status != s.app.Status.Sync.Status && s.app.Status.Sync.Status != v1alpha1.SyncStatusSynced {
+		// It has drifted and is not being healed: that is to be seen.
+		return false
+	}
 	due := s.st.statusAt.Add(writeEvery)
 	if began := state.StartedAt.Add(progressEvery); !state.Phase.Completed() && began.After(due) {
 		due = began
