@@ -55,6 +55,8 @@ type appState struct {
 	// since if that can wait.
 	statusAt  time.Time
 	unwritten *v1alpha1.ApplicationStatus
+	// healAt is when a heal was written last.
+	healAt time.Time
 
 	record *release.Record
 	memory rollout.State

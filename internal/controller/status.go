@@ -115,6 +115,9 @@ func (s *session) patch(ctx context.Context) error {
 		return fmt.Errorf("write status of %s/%s: %w", s.app.Namespace, s.app.Name, err)
 	}
 	s.st.written, s.st.statusAt, s.st.unwritten = app.ResourceVersion, s.now, nil
+	if isHeal(s.app.Status.OperationState) {
+		s.st.healAt = s.now
+	}
 	return nil
 }
 

@@ -33,17 +33,17 @@ func sameOperation(a, b *v1alpha1.OperationState) bool {
 
 // waitsToBeWritten tells whether the status is kept for a later write: it is about
 // a heal, which is written once, when it has ended or taken long, and not soon
-// after another write. All else that a look changes is written at once.
+// after another heal. All else that a look changes is written at once.
 func (s *session) waitsToBeWritten() bool {
 	state := s.app.Status.OperationState
-	if state == nil || !state.Operation.InitiatedBy.Automated || state.Operation.Sync == nil || len(state.Operation.Sync.Resources) == 0 {
+	if !isHeal(state) {
 		return false
 	}
 	if s.st.run == nil && s.before.Status.Sync.Status != s.app.Status.Sync.Status && s.app.Status.Sync.Status != v1alpha1.SyncStatusSynced {
 		// It has drifted and is not being healed: that is to be seen.
 		return false
 	}
-	due := s.st.statusAt.Add(writeEvery)
+	due := s.st.healAt.Add(writeEvery)
 	if began := state.StartedAt.Add(progressEvery); !state.Phase.Completed() && began.After(due) {
 		due = began
 	}
@@ -52,6 +52,11 @@ func (s *session) waitsToBeWritten() bool {
 	}
 	s.by(due)
 	return true
+}
+
+// isHeal tells whether an operation is an automated one on some objects.
+func isHeal(state *v1alpha1.OperationState) bool {
+	return state != nil && state.Operation.InitiatedBy.Automated && state.Operation.Sync != nil && len(state.Operation.Sync.Resources) > 0
 }
 
 // onlyStatusChanged tells whether the look changes nothing of the Application that
