@@ -21,7 +21,6 @@ import (
 	"github.com/wavetrain/wavetrain/internal/sandbox/sandboxtest"
 )
 
-//nolint:gochecknoglobals // flags of a test binary are global
 var update = flag.Bool("update", false, "make dictionary.zstd anew")
 
 // typical returns what an API server makes of the typical manifests, for an
@@ -33,7 +32,7 @@ func typical(t testing.TB, b *bench, app string) []*unstructured.Unstructured {
 		t.Fatal(err)
 	}
 	var live []*unstructured.Unstructured
-	for _, text := range bytes.Split(data, []byte("\n---\n")) {
+	for text := range bytes.SplitSeq(data, []byte("\n---\n")) {
 		u := b.object(string(text))
 		annotations := u.GetAnnotations()
 		if annotations == nil {

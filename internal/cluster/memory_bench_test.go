@@ -44,6 +44,7 @@ func BenchmarkStoreMemory(b *testing.B) {
 
 // models are the live objects of one application.
 func models(b *testing.B) []string {
+	b.Helper()
 	var texts []string
 	for _, u := range typical(b, benchOn(b, sandboxtest.Start(b, sandboxtest.Options{Nodes: 1, RuleSets: []string{"external-secrets"}})), "web") {
 		data, err := json.Marshal(u)
@@ -57,6 +58,7 @@ func models(b *testing.B) []string {
 
 // variant is an object of another application with the form of a model.
 func variant(b *testing.B, random *rand.Rand, model string, app, n int) *unstructured.Unstructured {
+	b.Helper()
 	name := fmt.Sprintf("%s-%d", []string{"orders", "billing", "search", "mailer"}[app%4], app)
 	model = strings.NewReplacer(
 		`"name":"web`, `"name":"`+name, `"app.kubernetes.io/name":"web"`, `"app.kubernetes.io/name":"`+name+`"`,

@@ -19,8 +19,6 @@ import (
 )
 
 // sharedCodec is what all tests of this package pack with.
-//
-//nolint:gochecknoglobals // preparing one takes as long as a test
 var sharedCodec = sync.OnceValue(func() *Codec {
 	c, err := NewCodec()
 	if err != nil {

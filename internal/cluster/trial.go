@@ -53,9 +53,12 @@ func newAcceptances() *acceptances { return &acceptances{known: lru.New(maxAccep
 func AdmissionKinds() []schema.GroupKind {
 	const group = "admissionregistration.k8s.io"
 	return []schema.GroupKind{
-		{Group: group, Kind: "ValidatingWebhookConfiguration"}, {Group: group, Kind: "MutatingWebhookConfiguration"},
-		{Group: group, Kind: "ValidatingAdmissionPolicy"}, {Group: group, Kind: "ValidatingAdmissionPolicyBinding"},
-		{Group: group, Kind: "MutatingAdmissionPolicy"}, {Group: group, Kind: "MutatingAdmissionPolicyBinding"},
+		{Group: group, Kind: "ValidatingWebhookConfiguration"},
+		{Group: group, Kind: "MutatingWebhookConfiguration"},
+		{Group: group, Kind: "ValidatingAdmissionPolicy"},
+		{Group: group, Kind: "ValidatingAdmissionPolicyBinding"},
+		{Group: group, Kind: "MutatingAdmissionPolicy"},
+		{Group: group, Kind: "MutatingAdmissionPolicyBinding"},
 	}
 }
 

@@ -92,7 +92,7 @@ func driftOf(key manifest.Key, c *pipeline.Comparison) drift {
 func (h *healing) due(fields drift, b HealBackoff, now time.Time) time.Time {
 	var due time.Time
 	for _, field := range slices.SortedFunc(maps.Keys(fields), compareFields) {
-		at := h.fieldDue(field, b, now)
+		at := h.fieldDue(field, b)
 		if !at.After(now) {
 			return time.Time{}
 		}
@@ -103,7 +103,7 @@ func (h *healing) due(fields drift, b HealBackoff, now time.Time) time.Time {
 	return due
 }
 
-func (h *healing) fieldDue(field driftedField, b HealBackoff, now time.Time) time.Time {
+func (h *healing) fieldDue(field driftedField, b HealBackoff) time.Time {
 	past, known := h.fields[field]
 	if !known {
 		return time.Time{}

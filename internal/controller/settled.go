@@ -28,7 +28,7 @@ type settled struct {
 }
 
 // face is a hash of what the status says of an object, beside its comparison.
-type face struct{ key, print uint64 }
+type face struct{ key, mark uint64 }
 
 // settle notes what the look has seen. An Application that is in the middle of
 // something, or cannot be compared, is looked at after every change.
@@ -75,7 +75,7 @@ func (a *applications) unchanged(name types.NamespacedName, keys []manifest.Key)
 			return false
 		}
 		live, owners, exists := seen.dest.GetOwned(key)
-		if !exists || !a.comparer.Unchanged(a.instance(name), key, live, owners) || a.facePrint(live, judge(live)) != seen.faces[i].print {
+		if !exists || !a.comparer.Unchanged(a.instance(name), key, live, owners) || a.facePrint(live, judge(live)) != seen.faces[i].mark {
 			return false
 		}
 	}

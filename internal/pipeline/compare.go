@@ -291,14 +291,14 @@ func (c *Comparer) judge(ctx context.Context, dest Destination, s Subject, draft
 		before, ok := known.find(at.key)
 		if ok && (before.version != at.version || at.version == 0) {
 			_, owners, _ := dest.GetOwned(step.Key)
-			at.print = next.fingerprint(live, owners)
-			ok = at.print == before.print
+			at.mark = next.fingerprint(live, owners)
+			ok = at.mark == before.mark
 		}
 		if !ok {
 			open = append(open, question{step: step, at: at})
 			continue
 		}
-		at.print = before.print
+		at.mark = before.mark
 		verdict := known.verdict(at, live)
 		result.Verdicts[step.Key] = verdict
 		next.note(at, verdict)
@@ -334,7 +334,7 @@ func answer(ctx context.Context, dest Destination, s Subject, next *remarks, ope
 			if !exists {
 				return nil
 			}
-			q.at.version, q.at.print = versionOf(live), next.fingerprint(live, owners)
+			q.at.version, q.at.mark = versionOf(live), next.fingerprint(live, owners)
 			var err error
 			q.verdict, err = verdictOn(ctx, dest, s, q.step, live, owners)
 			return err

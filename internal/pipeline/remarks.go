@@ -46,9 +46,9 @@ type remark struct {
 	key uint64
 	// version is its resourceVersion, 0 if that is no number.
 	version uint64
-	// print is its fingerprint: a state with another version and the same
+	// mark is its fingerprint: a state with another version and the same
 	// fingerprint gets the same verdict.
-	print uint64
+	mark uint64
 }
 
 func newMemory() *memory {
@@ -137,7 +137,7 @@ func (c *Comparer) Unchanged(app string, key manifest.Key, live *unstructured.Un
 		return false
 	}
 	at, ok := r.find(c.memory.hash(key))
-	return ok && (at.version != 0 && at.version == versionOf(live) || at.print == r.fingerprint(live, owners))
+	return ok && (at.version != 0 && at.version == versionOf(live) || at.mark == r.fingerprint(live, owners))
 }
 
 // fingerprint is that of a live object as far as verdicts depend on it.

@@ -199,7 +199,9 @@ func (w *world) kill(ctx context.Context) error {
 	w.controller.dead.Store(true)
 	w.controller.stop()
 	// How it ended does not matter: it was cut off.
-	_ = <-w.controller.done
+	if err := <-w.controller.done; err != nil && ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
 	return w.startController(ctx)
 }
 

@@ -113,15 +113,16 @@ func (q *Queue) next() {
 type turns []*waiter
 
 // Len implements heap.Interface.
-func (t turns) Len() int { return len(t) }
+func (t *turns) Len() int { return len(*t) }
 
 // Less implements heap.Interface.
-func (t turns) Less(i, j int) bool { return t[i].turn.before(t[j].turn) }
+func (t *turns) Less(i, j int) bool { return (*t)[i].turn.before((*t)[j].turn) }
 
 // Swap implements heap.Interface.
-func (t turns) Swap(i, j int) {
-	t[i], t[j] = t[j], t[i]
-	t[i].at, t[j].at = i, j
+func (t *turns) Swap(i, j int) {
+	all := *t
+	all[i], all[j] = all[j], all[i]
+	all[i].at, all[j].at = i, j
 }
 
 // Push implements heap.Interface.
