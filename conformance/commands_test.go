@@ -317,9 +317,10 @@ func write(ctx context.Context, w *world, _ *testscript.TestScript, args []strin
 
 // knock FILE FIELD=VALUE... writes the only object of a file until admission has
 // made it like that, and deletes it: the API server takes a moment to heed a policy.
+// With refused it waits until the object is refused.
 func knock(ctx context.Context, w *world, _ *testscript.TestScript, args []string) error {
 	if len(args) < 2 {
-		return errors.New("knock FILE FIELD=VALUE [FIELD=VALUE...]")
+		return errors.New("knock FILE refused, or knock FILE FIELD=VALUE [FIELD=VALUE...]")
 	}
 	text, err := w.read(args[0])
 	if err != nil {
@@ -331,7 +332,11 @@ func knock(ctx context.Context, w *world, _ *testscript.TestScript, args []strin
 	}
 	name := obj.GetKind() + "/" + obj.GetName()
 	return wait.PollUntilContextTimeout(ctx, 200*time.Millisecond, w.patience, true, func(ctx context.Context) (bool, error) {
-		if err := w.put(ctx, obj.DeepCopy(), writer{manager: person}); err != nil {
+		err := w.put(ctx, obj.DeepCopy(), writer{manager: person})
+		if refused := apierrors.IsForbidden(err) || apierrors.IsInvalid(err); args[1] == "refused" && (refused || err == nil) {
+			return refused, deleteObject(ctx, w, nil, []string{name})
+		}
+		if err != nil {
 			return false, err
 		}
 		unmet := present(ctx, w, append([]string{name}, args[1:]...))
