@@ -6,6 +6,9 @@ package rehearse
 import (
 	"context"
 	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -18,6 +21,7 @@ import (
 	"github.com/wavetrain/wavetrain/internal/manifest"
 	"github.com/wavetrain/wavetrain/internal/pipeline"
 	"github.com/wavetrain/wavetrain/internal/plan"
+	"github.com/wavetrain/wavetrain/internal/render"
 	"github.com/wavetrain/wavetrain/internal/report/findings"
 	"github.com/wavetrain/wavetrain/internal/source"
 	"github.com/wavetrain/wavetrain/internal/verify"
@@ -91,7 +95,11 @@ func (w *world) look(ctx context.Context, s Step) error {
 			follow(app, branch)
 		}
 		v, err := w.view(ctx, app, l.Cluster == "none")
-		w.keep(s.Verb, app.Name, rev, v, err)
+		if s.Verb == "render" {
+			w.keepRendering(ctx, app, rev, v, err)
+		} else {
+			w.keep(s.Verb, app.Name, rev, v, err)
+		}
 		if v != nil {
 			v.close()
 		}
@@ -206,15 +214,6 @@ func (w *world) begin(verb string) {
 // keep keeps what a command gives for an Application.
 func (w *world) keep(verb, app, rev string, v *view, err error) {
 	switch verb {
-	case "render":
-		r := Rendered{App: app, Rev: rev}
-		if err != nil {
-			r.Error = err.Error()
-		} else {
-			r.Objects = manifests(v.plan)
-		}
-		w.latest.rendered = append(w.latest.rendered, r)
-		w.result.Rendered = append(w.result.Rendered, r)
 	case "plan":
 		p := Plan{App: app, Rev: rev, Groups: []Group{}, Ignored: []Note{}, Skipped: []Note{}, Moved: []Move{}, OnDeletion: []Group{}}
 		if err != nil {
@@ -234,6 +233,45 @@ func (w *world) keep(verb, app, rev string, v *view, err error) {
 		w.latest.found = append(w.latest.found, found...)
 		w.result.Findings = append(w.result.Findings, found...)
 	}
+}
+
+// keepRendering keeps what an Application renders, and the value files that went
+// into it.
+func (w *world) keepRendering(ctx context.Context, app *v1alpha1.Application, rev string, v *view, err error) {
+	r := Rendered{App: app.Name, Rev: rev}
+	if err != nil {
+		r.Error = err.Error()
+	} else {
+		r.Objects = manifests(v.plan)
+	}
+	files := os.DirFS(filepath.Join(w.dir, filepath.FromSlash(rev)))
+	refs := map[string]fs.FS{}
+	for _, s := range app.Spec.EffectiveSources() {
+		if s.Ref != "" {
+			refs[s.Ref] = files
+		}
+	}
+	for _, s := range app.Spec.EffectiveSources() {
+		src := render.Source{Files: files, Path: s.Path, Refs: refs, Helm: s.Helm, Kustomize: s.Kustomize, Directory: s.Directory}
+		// Sources that are no charts, or not in the repository, have no value files.
+		if e, err := render.ExplainValues(ctx, src, render.Target{AppName: app.Name, Namespace: app.Spec.Destination.Namespace}); err == nil {
+			r.ValueFilesUsed = append(r.ValueFilesUsed, paths(e.Files)...)
+			r.ValueFilesDropped = append(r.ValueFilesDropped, paths(e.Dropped)...)
+		}
+	}
+	w.latest.rendered = append(w.latest.rendered, r)
+	w.result.Rendered = append(w.result.Rendered, r)
+}
+
+// paths are files by where they lie in the repository: $ref/ stands for its root.
+func paths(files []string) []string {
+	list := make([]string, len(files))
+	for i, file := range files {
+		if list[i] = file; strings.HasPrefix(file, "$") {
+			_, list[i], _ = strings.Cut(file, "/")
+		}
+	}
+	return list
 }
 
 func ignores(app *v1alpha1.Application) func(manifest.Key, string) bool {

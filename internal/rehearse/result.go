@@ -134,5 +134,9 @@ type Rendered struct {
 	Rev string `json:"rev"`
 	// Objects are the manifests; values of Secrets are hidden.
 	Objects []map[string]any `json:"objects"`
-	Error   string           `json:"error,omitempty"`
+	// ValueFilesUsed are the value files of charts, the least important first;
+	// ValueFilesDropped are those named that are not there.
+	ValueFilesUsed    []string `json:"valueFilesUsed,omitempty"`
+	ValueFilesDropped []string `json:"valueFilesDropped,omitempty"`
+	Error             string   `json:"error,omitempty"`
 }
