@@ -16,12 +16,15 @@ import (
 	"github.com/wavetrain/wavetrain/internal/cluster"
 	"github.com/wavetrain/wavetrain/internal/manifest"
 	"github.com/wavetrain/wavetrain/internal/pipeline"
+	"github.com/wavetrain/wavetrain/internal/render"
 )
 
 // Preview is what the controller would see of an Application now. Close it after
 // use.
 type Preview struct {
 	*pipeline.Comparison
+	// Restless are the fields that every rendering gives another value.
+	Restless []render.Restless
 
 	apps *applications
 	dest *destination
@@ -52,7 +55,7 @@ func NewPreview(ctx context.Context, opts Options, c client.Client, app *v1alpha
 		}
 		return nil, errors.New(s.problems[0].Message)
 	}
-	return &Preview{Comparison: s.comparison, apps: a, dest: s.dest}, nil
+	return &Preview{Comparison: s.comparison, Restless: s.compared.Restless(), apps: a, dest: s.dest}, nil
 }
 
 // bystander is set up like the controller and does nothing of its own accord.

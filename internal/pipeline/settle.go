@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/wavetrain/wavetrain/internal/manifest"
+	"github.com/wavetrain/wavetrain/internal/render"
 	"github.com/wavetrain/wavetrain/internal/render/unstable"
 )
 
@@ -95,6 +96,16 @@ func (d *Desired) unstable() ([]unstable.Field, string) {
 		identity.WriteString(p.remarks.Raw)
 	}
 	return all, identity.String()
+}
+
+// Restless are the fields that come out differently each time, as people read
+// them.
+func (d *Desired) Restless() []render.Restless {
+	var all []render.Restless
+	for _, p := range d.parts {
+		all = append(all, p.remarks.Restless...)
+	}
+	return all
 }
 
 // spared are objects that are not rendered only because the cluster has them: a

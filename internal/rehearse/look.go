@@ -15,6 +15,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/wavetrain/wavetrain/api/v1alpha1"
 	"github.com/wavetrain/wavetrain/internal/controller"
@@ -61,8 +62,10 @@ type view struct {
 	app     *v1alpha1.Application
 	plan    *plan.Plan
 	holders map[manifest.Key]manifest.Key
-	live    verify.Live
-	close   func()
+	// restless are the fields that every rendering gives another value.
+	restless []render.Restless
+	live     verify.Live
+	close    func()
 }
 
 // look runs render, plan or verify on Applications and keeps what it gives.
@@ -91,6 +94,9 @@ func (w *world) look(ctx context.Context, s Step) error {
 	}
 	w.begin(s.Verb)
 	for _, app := range apps {
+		if err := w.adopt(ctx, app); err != nil {
+			return err
+		}
 		if branch != "" {
 			follow(app, branch)
 		}
@@ -132,6 +138,17 @@ func (w *world) applications(files []string) ([]*v1alpha1.Application, error) {
 	return apps, nil
 }
 
+// adopt gives an Application of a file what the one of that name in the cluster
+// has come to be: its record tells which objects are its own.
+func (w *world) adopt(ctx context.Context, app *v1alpha1.Application) error {
+	live := &v1alpha1.Application{}
+	if err := w.client.Get(ctx, client.ObjectKeyFromObject(app), live); err != nil {
+		return client.IgnoreNotFound(err)
+	}
+	app.UID, app.ResourceVersion, app.Finalizers, app.Status = live.UID, live.ResourceVersion, live.Finalizers, live.Status
+	return nil
+}
+
 // follow has an Application follow a branch.
 func follow(app *v1alpha1.Application, branch string) {
 	if app.Spec.Source != nil {
@@ -150,7 +167,7 @@ func (w *world) view(ctx context.Context, app *v1alpha1.Application, offline boo
 	if err != nil {
 		return nil, err
 	}
-	v := &view{app: app, plan: preview.Plan, holders: map[manifest.Key]manifest.Key{}, live: cluster{ctx, preview}, close: preview.Close}
+	v := &view{app: app, plan: preview.Plan, restless: preview.Restless, holders: map[manifest.Key]manifest.Key{}, live: cluster{ctx, preview}, close: preview.Close}
 	for _, c := range preview.Superfluous {
 		if c.Holder != (manifest.Key{}) {
 			v.holders[c.Key] = c.Holder
@@ -182,7 +199,7 @@ func (w *world) viewOffline(ctx context.Context, app *v1alpha1.Application) (*vi
 		return nil, err
 	}
 	return &view{
-		app: app, close: func() {},
+		app: app, close: func() {}, restless: desired.Restless(),
 		plan: plan.Build(plan.Input{App: app.Name, Namespace: req.Namespace, Server: app.Spec.Destination.Server, Revisions: revisions, Objects: objects}),
 	}, nil
 }
@@ -228,7 +245,9 @@ func (w *world) keep(verb, app, rev string, v *view, err error) {
 		if err != nil {
 			found = []findings.Finding{{Code: "render-failed", Severity: "error", App: app, Message: err.Error()}}
 		} else {
-			found = findings.Of(app, verify.Run(verify.Input{Plan: v.plan, Live: v.live, Ignores: ignores(v.app)}))
+			found = findings.Of(app, verify.Run(verify.Input{
+				Plan: v.plan, Live: v.live, Ignores: ignores(v.app), Unstable: v.unstable(),
+			}))
 		}
 		w.latest.found = append(w.latest.found, found...)
 		w.result.Findings = append(w.result.Findings, found...)
@@ -261,6 +280,23 @@ func (w *world) keepRendering(ctx context.Context, app *v1alpha1.Application, re
 	}
 	w.latest.rendered = append(w.latest.rendered, r)
 	w.result.Rendered = append(w.result.Rendered, r)
+}
+
+// unstable gives the restless fields the keys that their objects have in the plan.
+func (v *view) unstable() []verify.UnstableField {
+	var list []verify.UnstableField
+	for _, r := range v.restless {
+		at := r.Object
+		for _, g := range v.plan.Groups {
+			for _, s := range g.Steps {
+				if s.Key.GroupKind() == at.GroupKind() && s.Key.Name == at.Name && (at.Namespace == "" || at.Namespace == s.Key.Namespace) {
+					at = s.Key
+				}
+			}
+		}
+		list = append(list, verify.UnstableField{Object: at, Field: r.Field, Cause: r.Cause, GuardedBy: r.GuardedBy})
+	}
+	return list
 }
 
 // paths are files by where they lie in the repository: $ref/ stands for its root.
