@@ -37,7 +37,10 @@ type mirror struct {
 	// moved is where the server sent us, on the same host.
 	moved string
 
-	refsAt  time.Time
+	refsAt time.Time
+	// forgets counts how often the refs were forgotten: an answer to a question from
+	// before that may be outdated.
+	forgets int
 	refsVal *Refs
 	refsRaw [32]byte
 	trouble trouble
@@ -55,8 +58,9 @@ func (m *mirror) refs(ctx context.Context) (*Refs, error) {
 		m.mu.Unlock()
 		return nil, err
 	}
+	forgets := m.forgets
 	m.mu.Unlock()
-	value, err := m.once(ctx, "refs", func(ctx context.Context) (any, error) {
+	value, err := m.once(ctx, fmt.Sprintf("refs %d", forgets), func(ctx context.Context) (any, error) {
 		out, err := m.remote(ctx, "list refs of", func(ctx context.Context, a *access, address string) ([]byte, error) {
 			return m.store.git.runAs(ctx, a, "", "ls-remote", "--symref", "--", address)
 		})
@@ -66,7 +70,9 @@ func (m *mirror) refs(ctx context.Context) (*Refs, error) {
 		if err != nil {
 			return nil, err
 		}
-		m.refsAt = clock.Now()
+		if m.forgets == forgets {
+			m.refsAt = clock.Now()
+		}
 		if sum := digestOf(out); m.refsVal == nil || sum != m.refsRaw {
 			m.refsVal, m.refsRaw = parseRefs(out), sum
 		}

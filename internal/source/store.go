@@ -208,6 +208,7 @@ func (m *mirror) forget(url string) {
 	defer m.mu.Unlock()
 	if SameRepository(m.repo.URL, url) {
 		m.refsAt, m.trouble, m.moved = time.Time{}, trouble{}, ""
+		m.forgets++
 	}
 }
 
