@@ -244,6 +244,8 @@ func (s *session) desired(ctx context.Context) (*pipeline.Desired, error) {
 		return s.st.desired, err
 	}
 	_, asked := s.app.Annotations[v1alpha1.AnnotationRefresh]
+	// A person who asks for a sync means what the target revision is now.
+	asked = asked || s.app.Operation != nil && s.app.Operation.Sync != nil && s.st.run == nil
 	request := sha256.Sum256(data)
 	fresh := s.st.desired != nil && s.st.request == request && !s.st.outdated
 	if refresh := s.st.refresh.Swap(false); fresh && !refresh && !asked && s.st.desired.StillAnswered(ctx, req.Lookup) {
