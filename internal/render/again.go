@@ -5,6 +5,7 @@ package render
 
 import (
 	"context"
+	"encoding/base64"
 	"fmt"
 	"slices"
 	"strings"
@@ -71,7 +72,7 @@ func (r *Result) report(target Target) {
 		}
 		obj := r.Objects[field.Object]
 		value, _ := unstable.Get(obj.Object, field.Path)
-		f := Restless{Object: obj.Key(), Field: unstable.Name(field.Path), Cause: r.witness.Explain(value), GuardedBy: guarded(obj, r.Looked)}
+		f := Restless{Object: obj.Key(), Field: unstable.Place(obj.Object, field.Path), Cause: r.cause(field, value), GuardedBy: guarded(obj, r.Looked)}
 		r.Restless = append(r.Restless, f)
 		message := fmt.Sprintf("%s comes out differently each time it is rendered: %s", describeField(obj, field), f.Cause)
 		if f.GuardedBy != "" {
@@ -96,12 +97,68 @@ func (r *Result) report(target Target) {
 	}
 }
 
+// cause says what makes a field come out differently: the object of whose content it
+// is a checksum, or the function.
+func (r *Result) cause(field unstable.Field, value any) string {
+	var from []string
+	for _, text := range r.witness.Summed(value) {
+		from = append(from, r.within(text, field)...)
+	}
+	if len(from) == 0 {
+		return r.witness.Explain(value)
+	}
+	slices.Sort(from)
+	return "derived from " + strings.Join(slices.Compact(from), " and ")
+}
+
+// within names the objects, other than the field's, whose restless values a text
+// holds, or that the text itself is a manifest of.
+func (r *Result) within(text string, field unstable.Field) []string {
+	var names, written []string
+	manifests, err := manifest.Decode("", []byte(text))
+	for _, other := range r.Unstable.Fields {
+		if other.Looked || other.Object == field.Object {
+			continue
+		}
+		obj := r.Objects[other.Object]
+		if value, ok := unstable.Get(obj.Object, other.Path); ok && holds(text, value) {
+			names = append(names, obj.Key().Short())
+		}
+		if err == nil && slices.ContainsFunc(manifests, func(m manifest.Object) bool {
+			return m.GetKind() == obj.GetKind() && m.GetName() == obj.GetName()
+		}) {
+			written = append(written, obj.Key().Short())
+		}
+	}
+	if len(names) == 0 {
+		// Rendered once more for the checksum, it has other values.
+		return written
+	}
+	return names
+}
+
+// minTelling is how long a value must be to tell whose it is.
+const minTelling = 4
+
+// holds reports whether a value stands in a text, encoded or not.
+func holds(text string, value any) bool {
+	v, ok := value.(string)
+	if !ok || len(v) < minTelling {
+		return false
+	}
+	if strings.Contains(text, v) {
+		return true
+	}
+	plain, err := base64.StdEncoding.DecodeString(v)
+	return err == nil && len(plain) >= minTelling && strings.Contains(text, string(plain))
+}
+
 func describeField(obj manifest.Object, field unstable.Field) string {
 	name := obj.GetKind() + "/" + obj.GetName()
 	if len(field.Path) == 0 {
 		return name
 	}
-	return name + " " + unstable.Name(field.Path)
+	return name + " " + unstable.Place(obj.Object, field.Path)
 }
 
 // guarded says that the template asks the cluster for the object itself, so that

@@ -72,7 +72,7 @@ func TestWhatComesOutDifferentlyIsNamedWithItsFunction(t *testing.T) {
 		"login data.password":                    {"randAlphaNum at chart/templates/_names.tpl:5", "guarded by lookup"},
 		"certificate data.ca.crt":                {"genCA at chart/templates/all.yaml:1"},
 		"certificate data.tls.key":               {"genSignedCert at chart/templates/all.yaml:2"},
-		"settings metadata.annotations.checksum": {"derived from"},
+		"settings metadata.annotations.checksum": {"derived from Secret/login"},
 	} {
 		for _, word := range words {
 			if !strings.Contains(got[field], word) {

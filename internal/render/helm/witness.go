@@ -33,11 +33,14 @@ type Witness struct {
 	Answered bool
 	// places maps a function to the places that use it.
 	places map[string][]string
+	// texts maps checksums to what they were made of, kept is how long that is.
+	texts map[string]string
+	kept  int
 }
 
 // NewWitness makes a Witness.
 func NewWitness() *Witness {
-	return &Witness{calls: map[string][]string{}, places: map[string][]string{}}
+	return &Witness{calls: map[string][]string{}, places: map[string][]string{}, texts: map[string]string{}}
 }
 
 // restless are the functions of templates that may return something else each
@@ -58,6 +61,7 @@ const maxWitnessed = 64
 func (w *Witness) functions() template.FuncMap {
 	all := sprig.TxtFuncMap()
 	watched := template.FuncMap{}
+	w.sums(watched)
 	for _, name := range restless() {
 		original := reflect.ValueOf(all[name])
 		if !original.IsValid() {

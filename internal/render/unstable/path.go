@@ -131,3 +131,19 @@ func (f *Fields) Digest(objects []manifest.Object) string {
 	}
 	return manifest.Digest(kept)
 }
+
+// Place writes the path of a value in an object as people do: items of lists by
+// their index.
+func Place(v any, path []string) string {
+	shown := make([]string, len(path))
+	for i, part := range path {
+		shown[i] = part
+		if list, ok := v.([]any); ok {
+			if at := index(list, part); at >= 0 {
+				shown[i] = "[" + strconv.Itoa(at) + "]"
+			}
+		}
+		v, _ = Get(v, path[i:i+1])
+	}
+	return Name(shown)
+}
