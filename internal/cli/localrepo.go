@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"github.com/wavetrain/wavetrain/internal/config"
+	"github.com/wavetrain/wavetrain/internal/manifest"
 )
 
 // localRepo is a repository's work tree on this machine, read through a file
@@ -48,6 +49,18 @@ func openLocalRepo(start string) (*localRepo, error) {
 		return nil, err
 	}
 	return r, nil
+}
+
+// outside is what the repository says of objects that others bring, and of kinds
+// naming each other.
+func (r *localRepo) outside() ([]manifest.External, manifest.Table, error) {
+	file := filepath.Join(r.dir, config.FileName)
+	external, err := r.config.Outside(file)
+	if err != nil {
+		return nil, nil, err
+	}
+	table, err := r.config.Table(file)
+	return external, table, err
 }
 
 func repositoryRoot(start string) (string, error) {

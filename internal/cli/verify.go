@@ -5,13 +5,11 @@ package cli
 
 import (
 	"context"
-	"fmt"
 	"slices"
 
 	"github.com/spf13/cobra"
 
 	"github.com/wavetrain/wavetrain/internal/diag"
-	"github.com/wavetrain/wavetrain/internal/render"
 	"github.com/wavetrain/wavetrain/internal/report/findings"
 )
 
@@ -59,7 +57,7 @@ rendered.`,
 	a.output.addFlag(cmd, "table", "json", "markdown", "sarif", "junit")
 	cmd.Flags().StringVar(&a.failOn, "fail-on", "error", "least severity that makes the command fail: error, warning, info")
 	cmd.Flags().BoolVar(&a.info, "info", false, "show remarks too, which only machine formats have otherwise")
-	cmd.Flags().BoolVar(&a.test, "test", false, "run the tests of the rules in .wavetrain.yaml instead")
+	cmd.Flags().BoolVar(&a.test, "test", false, "run the tests of the rules and references in .wavetrain.yaml instead")
 	_ = cmd.RegisterFlagCompletionFunc("fail-on", cobra.FixedCompletions([]string{"error", "warning", "info"}, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
@@ -83,12 +81,6 @@ func (a *verifyArguments) run(ctx context.Context, s Streams, version string) er
 	collector.follow = true
 	if err := collector.collect(ctx); err != nil {
 		return withCode(exitUsage, err)
-	}
-	for _, w := range collector.warnings {
-		// What comes out differently each time is among the findings.
-		if w.Severity != diag.Info && w.Code != render.CodeNondeterministic {
-			fmt.Fprintf(s.Err, "warning: %s\n", w.Message)
-		}
 	}
 	apps, list, err := verifyAll(ctx, collector.planned)
 	if err != nil {

@@ -4,14 +4,19 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"path"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"github.com/google/cel-go/cel"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/wavetrain/wavetrain/internal/config"
 	"github.com/wavetrain/wavetrain/internal/diag"
@@ -55,7 +60,7 @@ func rulesOf(ctx context.Context, repo *localRepo) ([]verify.Rule, error) {
 		if r.Match == "" {
 			continue
 		}
-		if list[i].Match, err = verify.ParsePattern(r.Match); err != nil {
+		if list[i].Match, err = manifest.ParsePattern(r.Match); err != nil {
 			return nil, fmt.Errorf("%s: %w", at, err)
 		}
 	}
@@ -98,7 +103,40 @@ func layoutOf(repo *localRepo) ([]verify.Finding, error) {
 	return found, err
 }
 
-// testRules runs the tests of the repositories' rules.
+// testReference runs the tests of a row of the repository's table of references.
+func testReference(s Streams, row manifest.Mention, written config.Reference) (ran, failed int) {
+	for n, test := range written.Tests {
+		name := cmp.Or(test.Name, fmt.Sprintf("test %d", n+1))
+		u := &unstructured.Unstructured{Object: maps.Clone(test.Object)}
+		if u.Object == nil {
+			u.Object = map[string]any{}
+		}
+		u.SetGroupVersionKind(row.Of.WithVersion("v1"))
+		got := []string{}
+		for _, key := range row.Targets(u) {
+			if key.Namespace != "" && key.Namespace != u.GetNamespace() {
+				got = append(got, key.Kind+"/"+key.Namespace+"/"+key.Name)
+			} else {
+				got = append(got, key.Short())
+			}
+		}
+		slices.Sort(got)
+		want := slices.Sorted(slices.Values(test.Finds))
+		ran++
+		at := written.Kind + " " + written.Path
+		if slices.Equal(got, want) {
+			fmt.Fprintf(s.Out, "ok    %s: %s\n", at, name)
+			continue
+		}
+		failed++
+		fmt.Fprintf(s.Out, "FAIL  %s: %s: finds %s, want %s\n", at, name, listed(got), listed(want))
+	}
+	return ran, failed
+}
+
+func listed(names []string) string { return cmp.Or(strings.Join(names, ", "), "nothing") }
+
+// testRules runs the tests of the repositories' rules and references.
 func testRules(ctx context.Context, s Streams, inputs []string) error {
 	collector := newWavesCollector(wavesArguments{}, s.In)
 	failed, ran := 0, 0
@@ -110,6 +148,14 @@ func testRules(ctx context.Context, s Streams, inputs []string) error {
 		rules, err := rulesOf(ctx, repo)
 		if err != nil {
 			return err
+		}
+		_, table, err := repo.outside()
+		if err != nil {
+			return err
+		}
+		for i := range table {
+			more, wrong := testReference(s, table[i], repo.config.References[i])
+			ran, failed = ran+more, failed+wrong
 		}
 		for i, rule := range rules {
 			for n, test := range repo.config.Verify.Rules[i].Tests {

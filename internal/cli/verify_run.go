@@ -7,14 +7,19 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io/fs"
 	"maps"
 	"path/filepath"
 	"slices"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/wavetrain/wavetrain/api/v1alpha1"
 	"github.com/wavetrain/wavetrain/internal/config"
 	"github.com/wavetrain/wavetrain/internal/manifest"
 	"github.com/wavetrain/wavetrain/internal/plan"
+	"github.com/wavetrain/wavetrain/internal/render"
 	"github.com/wavetrain/wavetrain/internal/report/findings"
 	"github.com/wavetrain/wavetrain/internal/verify"
 )
@@ -28,12 +33,13 @@ func verifyAll(ctx context.Context, services []planned) (apps []string, list []f
 	}
 	elsewhere := renderedBy(services)
 	shared := verify.Shared(plans)
+	definitions := definedBy(plans)
 	scanned := map[string]bool{}
 	ignored := newIgnored()
 	for _, s := range services {
 		app := s.plan.App
 		apps = append(apps, app)
-		external, err := patternsOf(s.repo)
+		external, table, err := s.repo.outside()
 		if err != nil {
 			return nil, nil, err
 		}
@@ -42,13 +48,14 @@ func verifyAll(ctx context.Context, services []planned) (apps []string, list []f
 			return nil, nil, err
 		}
 		found := verify.Run(verify.Input{
-			Plan: s.plan, External: external, Rules: rules, Ignores: ignoresOf(s.app),
+			Plan: s.plan, External: external, Table: table, Rules: rules, Ignores: ignoresOf(s.app),
 			Elsewhere: func(k manifest.Key) string { return elsewhere.besides(s.plan, k) },
-			Unstable:  s.unstable(),
+			Unstable:  s.unstable(), Definitions: definitions.besides(s.plan),
 		})
+		found = append(found, s.remarks()...)
 		found = append(found, shared[app]...)
 		found = append(found, s.plaintext(scanned)...)
-		own, problems := verify.Suppressions(s.plan)
+		own, problems := verify.Suppressions(s.plan, rules)
 		kept, unused := verify.Suppress(append(found, problems...), own)
 		for _, i := range unused {
 			kept = append(kept, verify.Unused(own[i]))
@@ -56,10 +63,28 @@ func verifyAll(ctx context.Context, services []planned) (apps []string, list []f
 		if kept, err = ignored.apply(s.repo, kept); err != nil {
 			return nil, nil, err
 		}
+		verify.Lines(kept, s.objects, func(file string) []byte {
+			// A chart of another repository is not here.
+			text, _ := fs.ReadFile(s.repo.files.FS, file)
+			return text
+		})
+		verify.Sort(kept)
 		list = append(list, findings.Of(app, kept)...)
 	}
 	general, err := ignored.general(services)
 	return apps, append(list, findings.Of("", general)...), err
+}
+
+// remarks are what there is to say about the rendering, besides fields that come out
+// differently each time: those are judged with the plan.
+func (s planned) remarks() []verify.Finding {
+	var found []verify.Finding
+	for _, w := range s.warnings {
+		if w.Code != render.CodeNondeterministic {
+			found = append(found, verify.Finding{Diagnostic: w})
+		}
+	}
+	return found
 }
 
 // unstable are the fields that come out differently each time, by the keys that
@@ -78,6 +103,46 @@ func (s planned) unstable() []verify.UnstableField {
 		list = append(list, verify.UnstableField{Object: at, Field: r.Field, Cause: r.Cause, GuardedBy: r.GuardedBy})
 	}
 	return list
+}
+
+// definers are the CustomResourceDefinitions of each cluster, by the application that
+// brings them.
+type definers map[string]map[string]map[schema.GroupKind]*unstructured.Unstructured
+
+func definedBy(plans []*plan.Plan) definers {
+	d := definers{}
+	for _, p := range plans {
+		for _, g := range p.Groups {
+			for _, step := range g.Steps {
+				if step.Object == nil {
+					continue
+				}
+				gk, ok := manifest.DefinesKind(step.Object.Unstructured)
+				if !ok {
+					continue
+				}
+				if d[p.Server] == nil {
+					d[p.Server] = map[string]map[schema.GroupKind]*unstructured.Unstructured{}
+				}
+				if d[p.Server][p.App] == nil {
+					d[p.Server][p.App] = map[schema.GroupKind]*unstructured.Unstructured{}
+				}
+				d[p.Server][p.App][gk] = step.Object.Unstructured
+			}
+		}
+	}
+	return d
+}
+
+// besides are the definitions that others bring to the cluster of a plan.
+func (d definers) besides(p *plan.Plan) map[schema.GroupKind]*unstructured.Unstructured {
+	all := map[schema.GroupKind]*unstructured.Unstructured{}
+	for _, app := range slices.Sorted(maps.Keys(d[p.Server])) {
+		if app != p.App {
+			maps.Copy(all, d[p.Server][app])
+		}
+	}
+	return all
 }
 
 // renderers knows which service renders what, by cluster.
@@ -112,18 +177,6 @@ func (r renderers) besides(p *plan.Plan, k manifest.Key) string {
 		}
 	}
 	return ""
-}
-
-func patternsOf(repo *localRepo) ([]verify.Pattern, error) {
-	var list []verify.Pattern
-	for _, text := range repo.config.External {
-		p, err := verify.ParsePattern(text)
-		if err != nil {
-			return nil, fmt.Errorf("%s: external: %w", filepath.Join(repo.dir, config.FileName), err)
-		}
-		list = append(list, p)
-	}
-	return list, nil
 }
 
 // ignoresOf tells which fields an Application leaves to others.
@@ -209,7 +262,7 @@ func (i *ignored) apply(repo *localRepo, found []verify.Finding) ([]verify.Findi
 			s := verify.Suppression{Code: verify.Alias(entry.Code), Reason: entry.Reason, At: manifest.Provenance{File: config.FileName, Line: entry.Line}}
 			if entry.Match != "" {
 				var err error
-				if s.Match, err = verify.ParsePattern(entry.Match); err != nil {
+				if s.Match, err = manifest.ParsePattern(entry.Match); err != nil {
 					return nil, fmt.Errorf("%s:%d: %w", filepath.Join(repo.dir, config.FileName), entry.Line, err)
 				}
 			}

@@ -49,6 +49,8 @@ type wavesCollector struct {
 	warnings []diag.Diagnostic
 	// piped is the digest of standard input.
 	piped string
+	// told is how many of them belong to services that have been planned.
+	told int
 	// restless are the fields of what was rendered last that differ each time.
 	restless []render.Restless
 	// instead, when not nil, is done with the sources instead of rendering them.
@@ -63,8 +65,10 @@ type planned struct {
 	repo    *localRepo
 	// app is nil for a chart, a directory or manifests.
 	app *v1alpha1.Application
-	// restless are the fields that come out differently each time.
+	// restless are the fields that come out differently each time, warnings what else
+	// there is to say about the rendering.
 	restless []render.Restless
+	warnings []diag.Diagnostic
 	// file is where the Application is written, valueFiles the files of the
 	// repository from which Helm has values.
 	file       manifest.Provenance
@@ -157,7 +161,9 @@ func (c *wavesCollector) addDirectory(ctx context.Context, dir string) error {
 	if err != nil {
 		return err
 	}
-	c.plan(name, namespace, objects, planned{repo: repo, valueFiles: valueFiles(src)})
+	if err := c.plan(name, namespace, objects, planned{repo: repo, valueFiles: valueFiles(src)}); err != nil {
+		return err
+	}
 	return c.followChildren(ctx, repo, objects)
 }
 
@@ -203,7 +209,9 @@ func (c *wavesCollector) addFile(ctx context.Context, file string) error {
 		if name == "" {
 			name = strings.TrimSuffix(filepath.Base(file), filepath.Ext(file))
 		}
-		c.plan(name, c.namespaceOr(defaultNamespace), objects, planned{repo: repo})
+		if err := c.plan(name, c.namespaceOr(defaultNamespace), objects, planned{repo: repo}); err != nil {
+			return err
+		}
 		return nil
 	}
 	for _, o := range objects {
@@ -266,7 +274,9 @@ func (c *wavesCollector) addApplication(ctx context.Context, repo *localRepo, o 
 	if c.args.release != "" {
 		name = c.args.release
 	}
-	c.plan(name, namespace, objects, of)
+	if err := c.plan(name, namespace, objects, of); err != nil {
+		return err
+	}
 	return c.followChildren(ctx, repo, objects)
 }
 
@@ -401,15 +411,21 @@ func (c *wavesCollector) namespaceOr(namespace string) string {
 	return namespace
 }
 
-func (c *wavesCollector) plan(name, namespace string, objects []manifest.Object, of planned) {
-	in := plan.Input{App: name, Namespace: namespace, Objects: objects}
+func (c *wavesCollector) plan(name, namespace string, objects []manifest.Object, of planned) error {
+	external, _, err := of.repo.outside()
+	if err != nil {
+		return err
+	}
+	in := plan.Input{App: name, Namespace: namespace, Objects: objects, External: external}
 	if of.app != nil {
 		in.Server = join(of.app.Spec.Destination.Server, of.app.Spec.Destination.Name)
 	}
 	of.plan, of.objects = plan.Build(in), objects
 	of.restless, c.restless = c.restless, nil
+	of.warnings, c.told = c.warnings[c.told:], len(c.warnings)
 	c.planned = append(c.planned, of)
 	c.services = append(c.services, waves.Service{Name: name, Plan: of.plan, Config: of.repo.config})
+	return nil
 }
 
 // valueFiles are the files in the source's own repository that Helm has values

@@ -38,8 +38,7 @@ func (c *wavesCollector) addStdin() error {
 	if name == "" {
 		name = instanceOf(objects)
 	}
-	c.plan(name, c.namespaceOr(defaultNamespace), objects, planned{repo: repo})
-	return nil
+	return c.plan(name, c.namespaceOr(defaultNamespace), objects, planned{repo: repo})
 }
 
 // decodePiped decodes a stream document by document.

@@ -34,9 +34,10 @@ type Config struct {
 	Bootstrap []string `yaml:"bootstrap"`
 	// Purposes say what objects are for. The first that matches counts.
 	Purposes []Purpose `yaml:"purposes"`
-	// External are objects that are there although nobody renders them:
-	// "Kind/name", "Kind/namespace/name", with * as a wildcard.
-	External []string `yaml:"external"`
+	// External are objects that are there although nobody renders them.
+	External []External `yaml:"external"`
+	// References add to what is known of kinds naming each other.
+	References []Reference `yaml:"references"`
 	// Verify is for the checks of verify.
 	Verify Verify `yaml:"verify"`
 }
@@ -60,6 +61,18 @@ type Layout struct {
 	Only []string `yaml:"only"`
 	// Reason says why, and where else things belong.
 	Reason string `yaml:"reason"`
+	// Line at which the entry stands.
+	Line int `yaml:"-"`
+}
+
+// UnmarshalYAML implements yaml.Unmarshaler; it keeps the line.
+func (l *Layout) UnmarshalYAML(n *yaml.Node) error {
+	type plain Layout
+	if err := strict(n, (*plain)(l), "path", "only", "reason"); err != nil {
+		return err
+	}
+	l.Line = n.Line
+	return nil
 }
 
 // Rule is a check that the repository brings itself.
@@ -68,7 +81,7 @@ type Rule struct {
 	Name string `yaml:"name"`
 	// Severity of a finding: error if empty.
 	Severity string `yaml:"severity"`
-	// Match are the objects concerned, as in Config.External; Path the files that
+	// Match are the objects concerned, as in External.Object; Path the files that
 	// they come from, as in Layout. Empty stands for all.
 	Match string `yaml:"match"`
 	Path  string `yaml:"path"`
@@ -92,7 +105,7 @@ type RuleTest struct {
 // UnmarshalYAML implements yaml.Unmarshaler; it keeps the line.
 func (r *Rule) UnmarshalYAML(n *yaml.Node) error {
 	type plain Rule
-	if err := n.Decode((*plain)(r)); err != nil {
+	if err := strict(n, (*plain)(r), "name", "severity", "match", "path", "holds", "message", "tests"); err != nil {
 		return err
 	}
 	r.Line = n.Line
@@ -102,7 +115,7 @@ func (r *Rule) UnmarshalYAML(n *yaml.Node) error {
 // Ignore leaves the findings of a code out.
 type Ignore struct {
 	Code string `yaml:"code"`
-	// Match are the objects concerned, as in Config.External; empty for all.
+	// Match are the objects concerned, as in External.Object; empty for all.
 	Match string `yaml:"match"`
 	// Reason says why; it is required.
 	Reason string `yaml:"reason"`
@@ -113,7 +126,7 @@ type Ignore struct {
 // UnmarshalYAML implements yaml.Unmarshaler; it keeps the line.
 func (i *Ignore) UnmarshalYAML(n *yaml.Node) error {
 	type plain Ignore
-	if err := n.Decode((*plain)(i)); err != nil {
+	if err := strict(n, (*plain)(i), "code", "match", "reason"); err != nil {
 		return err
 	}
 	i.Line = n.Line
@@ -148,6 +161,12 @@ func Parse(file string, data []byte) (Config, error) {
 	if err := c.Verify.check(file); err != nil {
 		return c, err
 	}
+	if _, err := c.Outside(file); err != nil {
+		return c, err
+	}
+	if _, err := c.Table(file); err != nil {
+		return c, err
+	}
 	for i, p := range c.Purposes {
 		line := purposeLine(&doc, i)
 		switch {
@@ -180,7 +199,7 @@ func (v Verify) check(file string) error {
 	}
 	for _, l := range v.Layout {
 		if l.Path == "" || len(l.Only) == 0 {
-			return &manifest.ParseError{File: file, Msg: "an entry of verify.layout needs path and only"}
+			return &manifest.ParseError{File: file, Line: l.Line, Msg: "an entry of verify.layout needs path and only"}
 		}
 	}
 	return nil

@@ -88,6 +88,9 @@ func FuzzParse(f *testing.F) {
 		if err == nil {
 			c.PurposeOf("Service", "a")
 		}
+		if _, other := config.ParseExternal(".wavetrain.yaml", []byte(text)); err == nil && other != nil {
+			t.Fatalf("what is no error of the whole is one of a part: %v", other)
+		}
 	})
 }
 
@@ -109,10 +112,10 @@ verify:
 		t.Fatal(err)
 	}
 	want := config.Config{
-		External: []string{"Secret/shop-*"},
+		External: []config.External{{Object: "Secret/shop-*", Line: 2}},
 		Verify: config.Verify{
 			Ignore: []config.Ignore{{Code: "replica-fight", Match: "Deployment/web", Reason: "scaled by hand", Line: 5}},
-			Layout: []config.Layout{{Path: "apps/*.yaml", Only: []string{"Application"}, Reason: "r"}},
+			Layout: []config.Layout{{Path: "apps/*.yaml", Only: []string{"Application"}, Reason: "r", Line: 7}},
 			Rules:  []config.Rule{{Name: "r", Holds: "true", Message: "m", Line: 9, Tests: []config.RuleTest{{Object: map[string]any{"a": 1}, Holds: true}}}},
 		},
 	}
@@ -123,7 +126,15 @@ verify:
 		{"verify:\n  ignore:\n  - {code: a}", ".wavetrain.yaml:3: an entry of verify.ignore needs code and reason"},
 		{"verify:\n  rules:\n  - {name: a}", ".wavetrain.yaml:3: an entry of verify.rules needs name, holds and message"},
 		{"verify:\n  rules:\n  - {name: a, holds: b, message: c, severity: bad}", `.wavetrain.yaml:3: severity "bad" is not known: use error, warning or info`},
-		{"verify:\n  layout:\n  - {path: a}", ".wavetrain.yaml: an entry of verify.layout needs path and only"},
+		{"verify:\n  ignore:\n  - {code: a, reason: b, matches: c}", `.wavetrain.yaml:3: unknown key "matches"`},
+		{"external:\n- Secret/a\n- Secret", `.wavetrain.yaml:3: external: "Secret" is no object: write Kind/name, Kind/namespace/name or group/Kind/namespace/name`},
+		{"external:\n- {object: Secret/a, by: b}", `.wavetrain.yaml:2: unknown key "by"`},
+		{"external:\n- {object: Secret/a*, neededBy: [Sync]}", `.wavetrain.yaml:2: external: "Secret/a*" is no single object: neither wildcards nor spaces belong into it`},
+		{"external:\n- {object: Secret/a, neededBy: [Snyc]}", `.wavetrain.yaml:2: external: neededBy: "Snyc" is no object: write Kind/name, Kind/namespace/name or group/Kind/namespace/name, or a phase such as PreSync`},
+		{"references:\n- {kind: a.io/B, to: Secret}", `.wavetrain.yaml:2: an entry of references needs kind, path and to`},
+		{"references:\n- {kind: a.io/B, path: \"spec.a[0]\", to: Secret}", `.wavetrain.yaml:2: references: path "spec.a[0]" is no path: write spec.list[*].field`},
+		{"references:\n- {kind: a.io/B, path: spec.a, to: Widget}", `.wavetrain.yaml:2: references: kind "Widget" is not Kubernetes' own, so its group is needed: write group/Widget`},
+		{"verify:\n  layout:\n  - {path: a}", ".wavetrain.yaml:3: an entry of verify.layout needs path and only"},
 	} {
 		if _, err := config.Parse(".wavetrain.yaml", []byte(tt.text)); err == nil || err.Error() != tt.want {
 			t.Errorf("%q: error %v, want %s", tt.text, err, tt.want)

@@ -71,7 +71,7 @@ func (s *session) deletionPlan(ctx context.Context, phase manifest.Phase) (*plan
 	}
 	p := planOfPhase(plan.Build(plan.Input{
 		App: s.instance, Namespace: s.app.Spec.Destination.Namespace, Server: s.dest.Server,
-		Objects: objects, Scope: s.dest.Scope, Excluded: s.excludes, Tracking: s.settings.Tracking,
+		Objects: objects, Scope: s.dest.Scope, Excluded: s.excludes, Tracking: s.settings.Tracking, External: desired.External,
 		Options: s.operationOptions(s.plainOperation()),
 	}), phase)
 	if s.ownOptions().Has("DeleteWaves=false") {

@@ -25,6 +25,8 @@ type Preview struct {
 	*pipeline.Comparison
 	// Restless are the fields that every rendering gives another value.
 	Restless []render.Restless
+	// External is what the repositories say that others bring.
+	External []manifest.External
 
 	apps *applications
 	dest *destination
@@ -55,7 +57,7 @@ func NewPreview(ctx context.Context, opts Options, c client.Client, app *v1alpha
 		}
 		return nil, errors.New(s.problems[0].Message)
 	}
-	return &Preview{Comparison: s.comparison, Restless: s.compared.Restless(), apps: a, dest: s.dest}, nil
+	return &Preview{Comparison: s.comparison, Restless: s.compared.Restless(), External: s.compared.External, apps: a, dest: s.dest}, nil
 }
 
 // bystander is set up like the controller and does nothing of its own accord.

@@ -40,6 +40,9 @@ const (
 	AnnotationRendering = "wavetrain.dev/rendering"
 	// AnnotationPurpose is free text for the waves page.
 	AnnotationPurpose = "wavetrain.dev/purpose"
+	// AnnotationNeeds names objects that somebody else brings, and without which
+	// nothing is done with this one.
+	AnnotationNeeds = "wavetrain.dev/needs"
 	// AnnotationWavetrainOptions has the grammar of Argo CD's sync-options and
 	// switches single deviations off.
 	AnnotationWavetrainOptions = "wavetrain.dev/sync-options"
@@ -82,6 +85,15 @@ func (p Phase) Rank() int {
 	default:
 		return 4
 	}
+}
+
+// Known reports whether there is such a phase.
+func (p Phase) Known() bool {
+	switch p {
+	case PreSync, Sync, PostSync, SyncFail, PreDelete, PostDelete:
+		return true
+	}
+	return false
 }
 
 // DeletePolicy says when a hook's object is deleted.

@@ -23,6 +23,8 @@ type Reference struct {
 	// AtStart is true when a Pod cannot start before the target exists: it is
 	// refused, or stays Pending or in a waiting state.
 	AtStart bool
+	// Declared is true for what only the repository's own table knows.
+	Declared bool
 	// Field is the path of the mention in the object.
 	Field string
 }

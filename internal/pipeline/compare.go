@@ -192,6 +192,7 @@ func (c *Comparer) Compare(ctx context.Context, dest Destination, s Subject) (*C
 	in := plan.Input{
 		App: s.App, Namespace: s.Namespace, Server: s.Server, Revisions: s.Desired.Revisions,
 		Objects: objects, Scope: dest.Scope, Excluded: s.Excluded, Tracking: s.Tracking, Guards: dest.Guards, Options: s.Options,
+		External: s.Desired.External,
 	}
 	// The first plan only serves to know every object by its final key and form.
 	whole := in
@@ -244,6 +245,9 @@ func watchKinds(ctx context.Context, dest Destination, s Subject, objects []mani
 	}
 	for _, entry := range s.Inventory {
 		add(entry.Key.GroupKind())
+	}
+	for _, gk := range outsideKinds(s.Desired.External, objects) {
+		add(gk)
 	}
 	if err := dest.Watch(ctx, kinds...); err != nil && !s.tolerates(err, objects) {
 		return fmt.Errorf("watch %s: %w", s.Server, err)

@@ -26,6 +26,8 @@ type Desired struct {
 	// Digest of the objects, independent of their order.
 	Digest   string
 	Warnings []diag.Diagnostic
+	// External is what the repositories of the sources say that others bring.
+	External []manifest.External
 	// Reused is true when nothing that rendering reads had changed.
 	Reused bool
 

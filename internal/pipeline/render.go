@@ -188,6 +188,7 @@ func (r *Renderer) renderAll(ctx context.Context, req Request, revisions []strin
 	anew := r.anew[req.App]
 	r.mu.Unlock()
 	desired := &Desired{Revisions: revisions, Tools: make([]string, len(req.Sources)), Reused: true}
+	desired.readConfig(req.Sources, trees)
 	for i, src := range req.Sources {
 		if src.Ref != "" && src.Path == "" && src.Chart == "" {
 			continue

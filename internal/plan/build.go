@@ -37,6 +37,7 @@ func Build(in Input) *Plan {
 	b.narrow()
 	b.plan.Groups = b.group(b.steps)
 	b.plan.OnDeletion = b.group(b.deletion)
+	b.await()
 	b.relate()
 	b.postpone()
 	b.finish()

@@ -23,6 +23,9 @@ func (p *Plan) digest() string {
 		for _, g := range groups {
 			for _, s := range g.Steps {
 				field(h, s.ID, string(s.Action), s.Precondition, strconv.FormatBool(s.Confirm))
+				for _, k := range s.Outside {
+					field(h, "outside", k.String())
+				}
 				if s.Untracked {
 					// No manifest renders it, so the rendered set's digest lacks it.
 					field(h, manifest.Digest([]manifest.Object{*s.Object}))

@@ -45,7 +45,7 @@ func (b *builder) relate() {
 			r.addProducer(gi, &b.plan.Groups[gi].Steps[si])
 		}
 	}
-	if len(r.producers) == 0 {
+	if len(r.producers) == 0 && !b.waitsOutside() {
 		return
 	}
 	for gi := range b.plan.Groups {
@@ -81,12 +81,13 @@ func (r *relations) relateGroup(group int) [][]*Step {
 		}
 	}
 	r.requireSources(group, g, index)
+	requireOutside(g, steps)
 
 	component, cyclic := g.components()
 	for i := range steps {
 		for _, j := range g.edges[i] {
 			if component[i] == component[j] {
-				dropNeeds(&steps[i], steps[j].ID)
+				dropNeeds(&steps[i], &steps[j])
 			} else {
 				steps[i].After = append(steps[i].After, steps[j].ID)
 			}
@@ -210,13 +211,28 @@ func (r *relations) requireSources(group int, g *graph, index map[*Step]int) {
 	}
 }
 
-// dropNeeds removes the effects that a step should have had from a producer it
-// is in a cycle with.
-func dropNeeds(s *Step, byStep string) {
-	s.Needs = slices.DeleteFunc(s.Needs, func(e Effect) bool { return e.ByStep == byStep })
+// requireOutside puts in front of a step what it says it needs, if that is in the
+// group after all.
+func requireOutside(g *graph, steps []Step) {
+	for i := range steps {
+		for _, key := range steps[i].Outside {
+			for j := range steps {
+				if steps[j].Key == key && !steps[j].Action.deletes() {
+					g.add(i, j)
+				}
+			}
+		}
+	}
+}
+
+// dropNeeds removes what a step should have had from another that it is in a cycle
+// with.
+func dropNeeds(s, by *Step) {
+	s.Needs = slices.DeleteFunc(s.Needs, func(e Effect) bool { return e.ByStep == by.ID })
 	if len(s.Needs) == 0 {
 		s.Needs = nil
 	}
+	s.Outside = slices.DeleteFunc(s.Outside, func(k manifest.Key) bool { return k == by.Key })
 }
 
 func cycleFinding(cycle []*Step) diag.Diagnostic {

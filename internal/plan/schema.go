@@ -5,6 +5,7 @@ package plan
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -12,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	apierrors "k8s.io/kube-openapi/pkg/validation/errors"
 	"k8s.io/kube-openapi/pkg/validation/spec"
 	"k8s.io/kube-openapi/pkg/validation/strfmt"
 	"k8s.io/kube-openapi/pkg/validation/validate"
@@ -42,28 +44,73 @@ func CheckSchemas(p *Plan, tolerant bool) []diag.Diagnostic {
 		return nil
 	}
 	var findings []diag.Diagnostic
-	read := map[schema.GroupVersionKind]*spec.Schema{}
+	schemas := NewSchemas(definitions)
 	for step := range p.writes() {
 		crd, ok := definitions[step.Key.GroupKind()]
 		if !ok {
 			continue
 		}
-		gvk := step.Key.GroupKind().WithVersion(step.Version)
-		s, known := read[gvk]
-		if !known {
-			s = schemaOf(crd, step.Version)
-			read[gvk] = s
-		}
 		lenient := tolerant || manifest.SyncOptions(step.Object.Unstructured).Has("Validate=false")
-		for _, fault := range faults(step.Object.Unstructured, s, lenient) {
+		for _, text := range texts(schemas.Faults(step.Object.Unstructured), lenient) {
 			findings = append(findings, diag.Diagnostic{
 				Code: CodeInvalidSchema, Severity: diag.Error, Subject: step.Key, At: step.Object.Provenance,
-				Message: fmt.Sprintf("%s in %s: %s", step.Key.Short(), where(step.Object.Provenance), fault),
+				Message: fmt.Sprintf("%s in %s: %s", step.Key.Short(), where(step.Object.Provenance), text),
 				Hint:    "correct it as the CustomResourceDefinition " + crd.GetName() + " of this plan says",
 			})
 		}
 	}
 	return findings
+}
+
+// texts writes faults out, the first ones of many.
+func texts(faults []Fault, lenient bool) []string {
+	var out []string
+	for _, f := range faults {
+		if !f.Unknown || !lenient {
+			out = append(out, f.Text)
+		}
+	}
+	slices.Sort(out)
+	if over := len(out) - maxFaults; over > 0 {
+		out = append(out[:maxFaults], fmt.Sprintf("and %d more faults", over))
+	}
+	return out
+}
+
+// Schemas judges objects by the definitions of their kinds.
+type Schemas struct {
+	definitions map[schema.GroupKind]*unstructured.Unstructured
+	read        map[schema.GroupVersionKind]*spec.Schema
+}
+
+// NewSchemas makes Schemas of CustomResourceDefinitions by the kinds that they define.
+func NewSchemas(definitions map[schema.GroupKind]*unstructured.Unstructured) Schemas {
+	return Schemas{definitions: definitions, read: map[schema.GroupVersionKind]*spec.Schema{}}
+}
+
+// Fault is what a definition does not allow about an object.
+type Fault struct {
+	// Field is the path, as far as it is known.
+	Field string
+	Text  string
+	// Unknown says that the definition knows no such field.
+	Unknown bool
+}
+
+// Faults returns what the definition of its kind does not allow about an object,
+// ordered; nothing if there is none.
+func (s Schemas) Faults(obj *unstructured.Unstructured) []Fault {
+	gvk := obj.GroupVersionKind()
+	crd, ok := s.definitions[gvk.GroupKind()]
+	if !ok {
+		return nil
+	}
+	read, known := s.read[gvk]
+	if !known {
+		read = schemaOf(crd, gvk.Version)
+		s.read[gvk] = read
+	}
+	return faults(obj, read)
 }
 
 // writes visits the steps that write an object.
@@ -104,7 +151,7 @@ func schemaOf(crd *unstructured.Unstructured, version string) *spec.Schema {
 }
 
 // faults says what about an object its schema does not allow.
-func faults(obj *unstructured.Unstructured, s *spec.Schema, lenient bool) []string {
+func faults(obj *unstructured.Unstructured, s *spec.Schema) []Fault {
 	if s == nil {
 		return nil
 	}
@@ -114,19 +161,19 @@ func faults(obj *unstructured.Unstructured, s *spec.Schema, lenient bool) []stri
 	}
 	var unknown []string
 	complete(value, s, "", &unknown)
-	var out []string
-	if !lenient {
-		for _, path := range unknown {
-			out = append(out, fmt.Sprintf("unknown field %q", path))
-		}
+	var out []Fault
+	for _, path := range unknown {
+		out = append(out, Fault{Field: path, Text: fmt.Sprintf("unknown field %q", path), Unknown: true})
 	}
 	for _, err := range validate.NewSchemaValidator(without(s, "apiVersion", "kind", "metadata", "status"), nil, "", strfmt.Default).Validate(value).Errors {
-		out = append(out, strings.ReplaceAll(err.Error(), " in body", ""))
+		fault := Fault{Text: strings.ReplaceAll(err.Error(), " in body", "")}
+		var about *apierrors.Validation
+		if errors.As(err, &about) {
+			fault.Field = strings.TrimPrefix(about.Name, ".")
+		}
+		out = append(out, fault)
 	}
-	slices.Sort(out)
-	if over := len(out) - maxFaults; over > 0 {
-		out = append(out[:maxFaults], fmt.Sprintf("and %d more faults", over))
-	}
+	slices.SortFunc(out, func(a, b Fault) int { return strings.Compare(a.Text, b.Text) })
 	return out
 }
 

@@ -52,6 +52,8 @@ type Input struct {
 	// Guards returns the Services of the cluster whose admission webhooks have to
 	// agree to an object. Nil stands for no webhooks.
 	Guards func(manifest.Key, *unstructured.Unstructured) []manifest.Key
+	// External is what the repository says that others bring.
+	External []manifest.External
 	// Options of the application and of this operation.
 	Options Options
 }
@@ -202,6 +204,9 @@ type Step struct {
 	// Needs are effects of steps (of this or an earlier group) that must exist
 	// before this step: Secrets with their keys.
 	Needs []Effect `json:"needs,omitempty"`
+	// Outside are objects that others bring, and that must be there and healthy
+	// before this step.
+	Outside []manifest.Key `json:"outside,omitempty"`
 	// Precondition is what the plan found: "absent" or "uid:UID".
 	Precondition string `json:"precondition,omitempty"`
 	// ResourceVersion of the live object, for information only.

@@ -64,6 +64,8 @@ type view struct {
 	holders map[manifest.Key]manifest.Key
 	// restless are the fields that every rendering gives another value.
 	restless []render.Restless
+	// external is what the repository says that others bring.
+	external []manifest.External
 	live     verify.Live
 	close    func()
 }
@@ -167,7 +169,7 @@ func (w *world) view(ctx context.Context, app *v1alpha1.Application, offline boo
 	if err != nil {
 		return nil, err
 	}
-	v := &view{app: app, plan: preview.Plan, restless: preview.Restless, holders: map[manifest.Key]manifest.Key{}, live: cluster{ctx, preview}, close: preview.Close}
+	v := &view{app: app, plan: preview.Plan, restless: preview.Restless, external: preview.External, holders: map[manifest.Key]manifest.Key{}, live: cluster{ctx, preview}, close: preview.Close}
 	for _, c := range preview.Superfluous {
 		if c.Holder != (manifest.Key{}) {
 			v.holders[c.Key] = c.Holder
@@ -200,7 +202,8 @@ func (w *world) viewOffline(ctx context.Context, app *v1alpha1.Application) (*vi
 	}
 	return &view{
 		app: app, close: func() {}, restless: desired.Restless(),
-		plan: plan.Build(plan.Input{App: app.Name, Namespace: req.Namespace, Server: app.Spec.Destination.Server, Revisions: revisions, Objects: objects}),
+		plan:     plan.Build(plan.Input{App: app.Name, Namespace: req.Namespace, Server: app.Spec.Destination.Server, Revisions: revisions, Objects: objects, External: desired.External}),
+		external: desired.External,
 	}, nil
 }
 
@@ -246,7 +249,7 @@ func (w *world) keep(verb, app, rev string, v *view, err error) {
 			found = []findings.Finding{{Code: "render-failed", Severity: "error", App: app, Message: err.Error()}}
 		} else {
 			found = findings.Of(app, verify.Run(verify.Input{
-				Plan: v.plan, Live: v.live, Ignores: ignores(v.app), Unstable: v.unstable(),
+				Plan: v.plan, Live: v.live, External: v.external, Ignores: ignores(v.app), Unstable: v.unstable(),
 			}))
 		}
 		w.latest.found = append(w.latest.found, found...)

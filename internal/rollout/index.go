@@ -28,6 +28,8 @@ type index struct {
 	defines map[schema.GroupKind]bool
 	// expected are the kinds that something else is said to register meanwhile.
 	expected map[schema.GroupKind]bool
+	// outside are the kinds of what others bring.
+	outside map[schema.GroupKind]bool
 	// kinds are all that must be watched, in order.
 	kinds []schema.GroupKind
 }
@@ -38,6 +40,7 @@ func newIndex(p *plan.Plan, operation string) index {
 		defines:   map[schema.GroupKind]bool{},
 		untracked: map[manifest.Key]bool{},
 		expected:  map[schema.GroupKind]bool{},
+		outside:   map[schema.GroupKind]bool{},
 	}
 	for _, f := range p.Findings {
 		if f.Code == plan.CodeKindNotKnownYet {
@@ -80,6 +83,10 @@ func (x *index) add(step *plan.Step, operation string, kinds map[schema.GroupKin
 	}
 	for _, need := range step.Needs {
 		kinds[need.Object.GroupKind()], kinds[need.Producer.GroupKind()] = true, true
+	}
+	for _, other := range step.Outside {
+		// Its kind may be as late as it is itself.
+		kinds[other.GroupKind()], x.outside[other.GroupKind()] = true, true
 	}
 	for _, gk := range health.AskedAbout(key.Kind) {
 		kinds[gk] = true

@@ -71,7 +71,7 @@ func (r *Run) watchKinds(ctx context.Context) ([]schema.GroupKind, error) {
 	var unserved []schema.GroupKind
 	err := r.try(ctx, "watch the kinds of the plan", func(ctx context.Context) error {
 		err := r.cluster.Watch(ctx, r.index.kinds...)
-		unserved = nil
+		unserved, r.late = nil, nil
 		var failed *cluster.WatchError
 		if !errors.As(err, &failed) {
 			return err
@@ -82,6 +82,9 @@ func (r *Run) watchKinds(ctx context.Context) ([]schema.GroupKind, error) {
 			}
 			if !r.index.comes(k.Kind) {
 				unserved = append(unserved, k.Kind)
+			}
+			if r.index.outside[k.Kind] {
+				r.late = append(r.late, k.Kind)
 			}
 		}
 		return nil

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/wavetrain/wavetrain/internal/event"
 	"github.com/wavetrain/wavetrain/internal/manifest"
@@ -35,6 +36,10 @@ type Run struct {
 
 	interest interest
 	hints    hints
+	// late are kinds that others bring and that were not served yet, lateAsked is when
+	// that was looked at last.
+	late      []schema.GroupKind
+	lateAsked time.Time
 
 	// mu guards what follows.
 	mu      sync.Mutex
@@ -245,7 +250,11 @@ func (r *Run) loop(ctx context.Context) error {
 				}
 				continue
 			}
-			if err := r.sleep(ctx, d.WakeAt); err != nil {
+			again, came := r.watchOutside(ctx)
+			if came {
+				continue
+			}
+			if err := r.sleep(ctx, earlier(d.WakeAt, again)); err != nil {
 				return err
 			}
 		}

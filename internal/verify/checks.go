@@ -71,8 +71,8 @@ func Checks() []Check {
 			{"nondeterministic-render", diag.Warning, "a field is different in every rendering"},
 		}},
 		{run: schemas, Codes: []Code{
-			{"invalid-schema", diag.Error, "a value is not of the type that its field has"},
-			{"unknown-field", diag.Warning, "a built-in kind does not have a field"},
+			{"invalid-schema", diag.Error, "a value is not what its field wants"},
+			{"unknown-field", diag.Warning, "a kind does not have a field"},
 		}},
 		{run: rules},
 		{run: plaintext, Codes: []Code{
@@ -81,7 +81,8 @@ func Checks() []Check {
 	}
 }
 
-// Codes returns every code that a finding can have, those of plans included.
+// Codes returns every code that a finding can have, those of plans and renderings
+// included.
 func Codes() []Code {
 	codes := []Code{
 		{plan.CodeDuplicateConflict, diag.Error, "two different manifests of one object"},
@@ -92,7 +93,19 @@ func Codes() []Code {
 		{plan.CodeNameMissing, diag.Error, "an object has no name"},
 		{plan.CodeNamespaceMissing, diag.Error, "a namespaced object has no namespace"},
 		{plan.CodeProducerCycle, diag.Warning, "objects of a wave wait for each other's Secrets"},
+		{plan.CodeInvalidNeeds, diag.Error, "what an object needs from others cannot be read"},
 		{plan.CodeNamespaceHandover, diag.Info, "a Namespace leaves Git and stays, because CreateNamespace asks for it"},
+		{plan.CodeUnknownOption, diag.Warning, "an option of Wavetrain's annotation has no effect"},
+		{plan.CodeExcludedKind, diag.Warning, "the settings exclude the kind of a rendered object"},
+		{plan.CodeExtraneousNotOurs, diag.Warning, "a live object has our label, and nothing proves that it is ours"},
+		{"not-permitted", diag.Error, "the project does not permit an object"},
+		{"no-service-account", diag.Error, "the project names nobody as whom a sync could write"},
+		{"render-failed", diag.Error, "an Application cannot be rendered"},
+		{"lookup", diag.Info, "templates ask the cluster for objects"},
+		{"not-a-manifest", diag.Info, "a file was left out because it is no manifest"},
+		{"value-file-missing", diag.Info, "a value file does not exist and was passed over"},
+		{"duplicate-key", diag.Warning, "a rendered manifest has a key twice"},
+		{"schema-not-checked", diag.Info, "the values of a chart were not checked"},
 		{"order-moved", diag.Info, "a Namespace or a definition stands earlier than it asks for, because something needs it"},
 		{"shared-resource", diag.Error, "two Applications render one object"},
 		{"layout", diag.Error, "a file holds a kind of object that does not belong there"},
@@ -119,6 +132,10 @@ func Alias(code string) string {
 		return "immutable-change"
 	case "secret-not-produced":
 		return "dependency-not-rendered"
+	case "extraneous-but-not-ours":
+		return "extraneous-not-ours"
+	case "replicas-and-autoscaler":
+		return "replica-fight"
 	}
 	return code
 }

@@ -65,7 +65,7 @@ func labelText(selector map[string]any) string {
 func (w *world) danglingReferences(s *stage) {
 	seen := map[manifest.Key]bool{}
 	for _, ref := range w.references(s) {
-		if ref.Optional || ref.AtStart || needed(s, ref) && !scales(s) || seen[ref.Target] || !concrete(s, ref) {
+		if ref.Optional || ref.AtStart || ref.Blocks(s.Object.Unstructured) && !scales(s) || seen[ref.Target] || !concrete(s, ref) {
 			continue
 		}
 		seen[ref.Target] = true

@@ -21,7 +21,7 @@ func dependencies(w *world) {
 	for _, s := range slices.Concat(w.stages, w.deletion) {
 		seen := map[manifest.Key]bool{}
 		for _, ref := range w.references(s) {
-			if ref.Optional || !needed(s, ref) || seen[ref.Target] {
+			if !ref.Blocks(s.Object.Unstructured) || seen[ref.Target] {
 				continue
 			}
 			seen[ref.Target] = true

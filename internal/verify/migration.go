@@ -209,7 +209,7 @@ func runsBeforeMigration(w *world) {
 		}
 		secrets := w.credentials(job)
 		for _, s := range w.stages {
-			if s.at >= job.at || s.hook() || s.Key.Namespace != job.Key.Namespace || !startsPods(s.Object.Unstructured) || !w.uses(s, by.container, secrets) {
+			if s.at >= job.at || s.hook() || s.Key.Namespace != job.Key.Namespace || !manifest.StartsPods(s.Object.Unstructured) || !w.uses(s, by.container, secrets) {
 				continue
 			}
 			if slices.ContainsFunc(containers(s.Object.Unstructured), func(c container) bool { return c.init && waitsForMigration(c) }) {

@@ -17,7 +17,7 @@ type Rule struct {
 	Name     string
 	Severity diag.Severity
 	// Match are the objects concerned; the zero pattern stands for all.
-	Match Pattern
+	Match manifest.Pattern
 	// Path is a pattern over the files that objects come from; empty for all.
 	Path    string
 	Message string
@@ -27,7 +27,7 @@ type Rule struct {
 
 // applies tells whether a rule is about an object.
 func (r Rule) applies(o manifest.Object, k manifest.Key) bool {
-	return (r.Match.text == "" || r.Match.Matches(k)) && (r.Path == "" || MatchPath(r.Path, o.Provenance.File))
+	return (r.Match.String() == "" || r.Match.Matches(k)) && (r.Path == "" || MatchPath(r.Path, o.Provenance.File))
 }
 
 // rules runs the repository's own checks.

@@ -5,6 +5,7 @@ package verify
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
@@ -21,9 +22,12 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/wavetrain/wavetrain/internal/diag"
+	"github.com/wavetrain/wavetrain/internal/plan"
 )
 
 // builtIn returns the types of the kinds that every cluster serves.
@@ -47,14 +51,43 @@ func builtIn() *runtime.Scheme {
 func schemas(w *world) {
 	scheme := builtIn()
 	shapes := shapes{}
+	custom := plan.NewSchemas(w.definitions())
 	for _, s := range w.every() {
 		typed, known := scheme.AllKnownTypes()[s.Object.GroupVersionKind()]
 		if !known {
+			w.customFaults(s, custom.Faults(s.Object.Unstructured))
 			continue
 		}
 		for _, fault := range shapes.faults(typed, s.content()) {
 			w.schemaFault(s, fault)
 		}
+	}
+}
+
+// definitions are those of the rendered set, and of other applications beside it.
+func (w *world) definitions() map[schema.GroupKind]*unstructured.Unstructured {
+	all := map[schema.GroupKind]*unstructured.Unstructured{}
+	maps.Copy(all, w.in.Definitions)
+	for gk, s := range w.defined {
+		all[gk] = s.Object.Unstructured
+	}
+	return all
+}
+
+// maxFaults bounds how many faults of one object are told.
+const maxFaults = 10
+
+// customFaults tells what the definition of a custom resource does not allow.
+func (w *world) customFaults(s *stage, faults []plan.Fault) {
+	for _, f := range faults[:min(len(faults), maxFaults)] {
+		if f.Unknown {
+			w.add(s, problem("unknown-field", diag.Warning, f.Field,
+				fmt.Sprintf("%s has the field %s, which the definition of its kind does not know: the API server drops it", s.Key.Short(), f.Field),
+				"correct the name or the indentation"))
+			continue
+		}
+		w.add(s, problem("invalid-schema", diag.Error, f.Field,
+			fmt.Sprintf("%s: %s", s.Key.Short(), f.Text), "correct it as the CustomResourceDefinition of the kind says"))
 	}
 }
 

@@ -21,7 +21,7 @@ const AnnotationIgnore = "wavetrain.dev/verify-ignore"
 type Suppression struct {
 	Code string
 	// Match are the objects concerned; the zero pattern stands for all.
-	Match  Pattern
+	Match  manifest.Pattern
 	Reason string
 	// At is where it was written.
 	At manifest.Provenance
@@ -36,12 +36,12 @@ func (s Suppression) covers(f Finding) bool {
 	if s.Subject != (manifest.Key{}) {
 		return s.Subject == f.Subject
 	}
-	return s.Match.text == "" || s.Match.Matches(f.Subject)
+	return s.Match.String() == "" || s.Match.Matches(f.Subject)
 }
 
 // Suppressions returns those that the objects of a plan carry, and findings about
-// those that cannot be understood.
-func Suppressions(p *plan.Plan) (list []Suppression, problems []Finding) {
+// those that cannot be understood: their codes are those of checks and rules.
+func Suppressions(p *plan.Plan, rules []Rule) (list []Suppression, problems []Finding) {
 	seen := map[manifest.Key]bool{}
 	for _, g := range slices.Concat(p.Groups, p.OnDeletion) {
 		for _, s := range g.Steps {
@@ -56,7 +56,7 @@ func Suppressions(p *plan.Plan) (list []Suppression, problems []Finding) {
 				}
 				code, reason, _ := strings.Cut(part, ":")
 				one := Suppression{Code: Alias(strings.TrimSpace(code)), Reason: strings.TrimSpace(reason), Subject: s.Key, At: s.Object.Provenance}
-				if fault := one.fault(); fault != "" {
+				if fault := one.fault(rules); fault != "" {
 					problems = append(problems, Finding{Diagnostic: diag.Diagnostic{
 						Code: "invalid-suppression", Severity: diag.Warning, Subject: s.Key, At: s.Object.Provenance, Field: "metadata.annotations[" + AnnotationIgnore + "]",
 						Message: fmt.Sprintf("%s: %q %s", s.Key.Short(), part, fault), Hint: "write code: reason",
@@ -71,11 +71,12 @@ func Suppressions(p *plan.Plan) (list []Suppression, problems []Finding) {
 }
 
 // fault says what is wrong with a suppression.
-func (s Suppression) fault() string {
+func (s Suppression) fault(rules []Rule) string {
 	switch {
 	case s.Reason == "":
 		return "gives no reason"
-	case !slices.ContainsFunc(Codes(), func(c Code) bool { return c.Name == s.Code }):
+	case !slices.ContainsFunc(Codes(), func(c Code) bool { return c.Name == s.Code }) &&
+		!slices.ContainsFunc(rules, func(r Rule) bool { return r.Name == s.Code }):
 		return "is no code of a check"
 	}
 	return ""
@@ -107,8 +108,8 @@ func Suppress(found []Finding, list []Suppression) (kept []Finding, unused []int
 // Unused is the finding about a suppression that covers nothing any more.
 func Unused(s Suppression) Finding {
 	what := s.Code
-	if s.Match.text != "" {
-		what += " for " + s.Match.text
+	if s.Match.String() != "" {
+		what += " for " + s.Match.String()
 	}
 	return Finding{Diagnostic: diag.Diagnostic{
 		Code: "unused-suppression", Severity: diag.Info, Subject: s.Subject, At: s.At,

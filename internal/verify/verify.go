@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/wavetrain/wavetrain/internal/diag"
 	"github.com/wavetrain/wavetrain/internal/manifest"
@@ -28,9 +29,14 @@ type Input struct {
 	Elsewhere func(manifest.Key) string
 	// External are objects that somebody has declared to be there although
 	// nobody renders them.
-	External []Pattern
+	External []manifest.External
+	// Table adds to what is known of kinds naming each other.
+	Table manifest.Table
 	// Rules are the repository's own checks.
 	Rules []Rule
+	// Definitions are CustomResourceDefinitions that other applications bring, by the
+	// kinds that they define.
+	Definitions map[schema.GroupKind]*unstructured.Unstructured
 	// Ignores tells whether ignoreDifferences leaves a field, given as a JSON
 	// pointer, to others and syncs respect it; nil stands for never.
 	Ignores func(object manifest.Key, pointer string) bool
@@ -97,7 +103,7 @@ func Run(in Input) []Finding {
 	for _, check := range Checks() {
 		check.run(w)
 	}
-	slices.SortStableFunc(w.found, compare)
+	Sort(w.found)
 	return slices.CompactFunc(w.found, func(a, b Finding) bool { return compare(a, b) == 0 })
 }
 
@@ -109,6 +115,9 @@ func Deadlocks(p *plan.Plan) []Finding {
 	slices.SortStableFunc(w.found, compare)
 	return w.found
 }
+
+// Sort brings findings into their order: by severity, subject and code.
+func Sort(found []Finding) { slices.SortStableFunc(found, compare) }
 
 func compare(a, b Finding) int {
 	return cmp.Or(

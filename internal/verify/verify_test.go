@@ -9,6 +9,9 @@ import (
 	"strings"
 	"testing"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
 	"github.com/wavetrain/wavetrain/internal/diag"
 	"github.com/wavetrain/wavetrain/internal/manifest"
 	"github.com/wavetrain/wavetrain/internal/plan"
@@ -161,6 +164,41 @@ func TestChecks(t *testing.T) {
 			objects: deployment("web", "", "  strategy: {type: Recreate}", "      initContainers: [{name: m, image: x, command: [alembic, upgrade, head]}]"),
 		},
 		{
+			name:    "annotated as coming from others",
+			reason:  "the rollout waits for it",
+			objects: job("load", preSync+`, wavetrain.dev/needs: "ConfigMap/shop"`, useShop),
+		},
+		{
+			name:    "annotated as coming from others, and rendered later",
+			reason:  "then the rollout waits for itself",
+			objects: join(job("load", preSync+`, wavetrain.dev/needs: "ConfigMap/other"`, "tty: true"), configMap("other", "")),
+			want:    []string{"missing-dependency Job/load"},
+		},
+		{
+			name:   "referenced by a row of the repository's table",
+			reason: "the row says that a Widget does not work without its Secret",
+			objects: "\napiVersion: acme.io/v1\nkind: Widget\nmetadata: {name: w}\nspec: {login: shop}\n---\n" +
+				"apiVersion: v1\nkind: Secret\nmetadata: {name: shop, annotations: {argocd.argoproj.io/sync-wave: '1'}}\n",
+			in:   verify.Input{Table: manifest.Table{{Of: schema.GroupKind{Group: "acme.io", Kind: "Widget"}, Path: "spec.login", To: schema.GroupKind{Kind: "Secret"}}}},
+			want: []string{"missing-dependency Widget/w"},
+		},
+		{
+			name:    "made by a row of the repository's table",
+			reason:  "the row says that a Widget of a later wave makes the Secret",
+			objects: join(job("load", "", "envFrom: [{secretRef: {name: shop}}]"), "\napiVersion: acme.io/v1\nkind: Widget\nmetadata: {name: w, annotations: {argocd.argoproj.io/sync-wave: '1'}}\nspec: {writes: shop}\n"),
+			in:      verify.Input{Table: manifest.Table{{Of: schema.GroupKind{Group: "acme.io", Kind: "Widget"}, Path: "spec.writes", To: schema.GroupKind{Kind: "Secret"}, Makes: true}}},
+			want:    []string{"missing-dependency Job/load"},
+		},
+		{
+			name:   "custom resource against its definition",
+			reason: "a wrong type is refused, an unknown field is dropped, and what the definition leaves open is nobody's business",
+			objects: definition + "---\napiVersion: acme.io/v1\nkind: Widget\nmetadata: {name: wrong}\nspec: {size: large}\n" +
+				"---\napiVersion: acme.io/v1\nkind: Widget\nmetadata: {name: misspelt}\nspec: {sise: 1}\n" +
+				"---\napiVersion: acme.io/v1\nkind: Widget\nmetadata: {name: sound}\nspec: {size: 1, free: {a: 1}}\n" +
+				"---\napiVersion: acme.io/v2\nkind: Widget\nmetadata: {name: other}\nspec: {size: large}\n",
+			want: []string{"invalid-schema Widget/wrong", "unknown-field Widget/misspelt"},
+		},
+		{
 			name:    "upgrade-only hook",
 			reason:  "it runs at the first sync too",
 			objects: join(job("load", `helm.sh/hook: pre-upgrade`, useShop), configMap("shop", "")),
@@ -185,12 +223,95 @@ func TestChecks(t *testing.T) {
 	}
 }
 
-func patterns(list ...string) []verify.Pattern {
-	parsed := make([]verify.Pattern, len(list))
+func patterns(list ...string) []manifest.External {
+	parsed := make([]manifest.External, len(list))
 	for i, text := range list {
-		parsed[i], _ = verify.ParsePattern(text)
+		parsed[i].Pattern, _ = manifest.ParsePattern(text)
 	}
 	return parsed
+}
+
+// definition is one with a schema for one of its versions.
+const definition = `
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: widgets.acme.io}
+spec:
+  group: acme.io
+  scope: Namespaced
+  names: {kind: Widget, plural: widgets, singular: widget, listKind: WidgetList}
+  versions:
+    - name: v1
+      served: true
+      storage: true
+      schema:
+        openAPIV3Schema:
+          type: object
+          properties:
+            spec:
+              type: object
+              properties:
+                size: {type: integer}
+                free: {type: object, x-kubernetes-preserve-unknown-fields: true}
+    - name: v2
+      served: true
+      storage: false
+      schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}
+`
+
+// TestDefinitionsOfOthers judges by the definition that another application brings.
+func TestDefinitionsOfOthers(t *testing.T) {
+	t.Parallel()
+	objects := decode(t, "apiVersion: acme.io/v1\nkind: Widget\nmetadata: {name: wrong}\nspec: {size: large}\n")
+	in := verify.Input{Plan: plan.Build(plan.Input{App: "shop", Namespace: "demo", Objects: objects})}
+	if found := verify.Run(in); len(found) != 0 {
+		t.Fatalf("found %q without a definition, want nothing", texts(found))
+	}
+	in.Definitions = map[schema.GroupKind]*unstructured.Unstructured{{Group: "acme.io", Kind: "Widget"}: decode(t, definition)[0].Unstructured}
+	found := verify.Run(in)
+	if len(found) != 1 || found[0].Code != "invalid-schema" || found[0].Field != "spec.size" {
+		t.Errorf("found %q, want that spec.size has the wrong type", texts(found))
+	}
+}
+
+// TestLines finds in a template where an object is written.
+func TestLines(t *testing.T) {
+	t.Parallel()
+	object := func(kind, name string) manifest.Object {
+		o := decode(t, "apiVersion: v1\nkind: "+kind+"\nmetadata: {name: "+name+"}\n")[0]
+		o.Provenance = manifest.Provenance{File: "t.yaml", Chart: "c"}
+		return o
+	}
+	objects := []manifest.Object{object("Secret", "a"), object("Secret", "b"), object("Service", "c"), object("Service", "d"), object("Service", "e")}
+	const text = `{{- if .Values.on }}
+apiVersion: v1
+kind: Secret
+metadata: {name: {{ .Release.Name }}}
+---
+kind: "Secret"
+apiVersion: v1
+roleRef:
+    kind: Secret
+---
+kind: Service
+metadata: {name: c}
+---
+{{- range .Values.more }}
+kind: Service
+metadata:
+  name: d
+{{- end }}
+`
+	for _, tt := range []struct {
+		kind, name string
+		want       int
+	}{{"Secret", "a", 3}, {"Secret", "b", 6}, {"Service", "c", 11}, {"Service", "d", 15}, {"Service", "e", 11}, {"Pod", "f", 0}} {
+		found := []verify.Finding{{Diagnostic: diag.Diagnostic{Subject: manifest.Key{Kind: tt.kind, Name: tt.name}, At: manifest.Provenance{File: "t.yaml"}}}}
+		verify.Lines(found, objects, func(string) []byte { return []byte(text) })
+		if got := found[0].At.Line; got != tt.want {
+			t.Errorf("%s/%s: line %d, want %d", tt.kind, tt.name, got, tt.want)
+		}
+	}
 }
 
 // TestEvidence looks at all that a finding says.

@@ -19,7 +19,7 @@ import (
 // Job, for what the rollout only makes when they are ready.
 func waits(w *world) {
 	for _, s := range w.stages {
-		if !s.gated() || !startsPods(s.Object.Unstructured) {
+		if !s.gated() || !manifest.StartsPods(s.Object.Unstructured) {
 			continue
 		}
 		seen := map[manifest.Key]bool{}

@@ -33,7 +33,7 @@ func managedTTL(w *world) {
 // volumes finds rolling updates whose new Pod cannot have the volume of the old.
 func volumes(w *world) {
 	for _, s := range w.stages {
-		if s.Key.Kind != "Deployment" || !rolls(s) || !startsPods(s.Object.Unstructured) {
+		if s.Key.Kind != "Deployment" || !rolls(s) || !manifest.StartsPods(s.Object.Unstructured) {
 			continue
 		}
 		for _, ref := range w.references(s) {

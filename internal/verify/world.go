@@ -5,6 +5,7 @@ package verify
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -76,6 +77,8 @@ type world struct {
 	limits          map[string][]*stage
 	// scaledBy are the autoscalers of a workload.
 	scaledBy map[manifest.Key][]*stage
+	// vouched are the objects that a step names as brought by others.
+	vouched map[manifest.Key]bool
 	// refs are the references that have been read already.
 	refs      map[*stage][]manifest.Reference
 	migrators []migrator
@@ -90,7 +93,7 @@ func newWorld(in Input) *world {
 		in: in, byKey: map[manifest.Key][]*stage{}, providers: map[manifest.Key][]provider{},
 		defined: map[schema.GroupKind]*stage{}, scaledBy: map[manifest.Key][]*stage{}, refs: map[*stage][]manifest.Reference{},
 		byLabel: map[label][]*stage{}, opaque: map[string]bool{}, peopled: map[string]bool{}, limits: map[string][]*stage{},
-		migrators: migrators(), migrations: map[*stage]migration{},
+		vouched: map[manifest.Key]bool{}, migrators: migrators(), migrations: map[*stage]migration{},
 	}
 	groups := in.Plan.Groups
 	end := len(groups)
@@ -126,10 +129,13 @@ func (w *world) include(s *stage) {
 	if s.Object == nil {
 		return
 	}
+	for _, key := range s.Outside {
+		w.vouched[key] = true
+	}
 	w.stages = append(w.stages, s)
 	w.byKey[s.Key] = append(w.byKey[s.Key], s)
 	w.providers[s.Key] = append(w.providers[s.Key], provider{stage: s, keys: dataKeys(s.Object.Unstructured)})
-	for _, p := range manifest.Products(s.Object.Unstructured) {
+	for _, p := range w.in.Table.Products(s.Object.Unstructured) {
 		made := provider{stage: s, made: true}
 		if p.KeysKnown {
 			made.keys = map[string]bool{}
@@ -144,7 +150,7 @@ func (w *world) include(s *stage) {
 	}
 	w.includePods(s)
 	if s.Key.Kind == "HorizontalPodAutoscaler" || s.Key.Kind == "ScaledObject" {
-		for _, ref := range w.references(s) {
+		for _, ref := range manifest.References(s.Object.Unstructured) {
 			if strings.HasPrefix(ref.Field, "spec.scaleTargetRef") {
 				w.scaledBy[ref.Target] = append(w.scaledBy[ref.Target], s)
 			}
@@ -191,7 +197,13 @@ func (w *world) references(s *stage) []manifest.Reference {
 	if list, ok := w.refs[s]; ok {
 		return list
 	}
-	list := manifest.References(s.Object.Unstructured)
+	list := w.in.Table.References(s.Object.Unstructured)
+	for _, key := range s.Outside {
+		if len(w.providers[key]) > 0 {
+			// What is said to come from others, and comes from here after all.
+			list = append(list, manifest.Reference{Target: key, Declared: true, Field: manifest.NeedsField})
+		}
+	}
 	w.refs[s] = list
 	return list
 }
@@ -222,12 +234,7 @@ func (w *world) live(k manifest.Key) (u *unstructured.Unstructured, known bool) 
 
 // declared reports whether somebody vouches for an object that nobody renders.
 func (w *world) declared(k manifest.Key) bool {
-	for _, p := range w.in.External {
-		if p.Matches(k) {
-			return true
-		}
-	}
-	return false
+	return w.vouched[k] && len(w.providers[k]) == 0 || slices.ContainsFunc(w.in.External, func(e manifest.External) bool { return e.Pattern.Matches(k) })
 }
 
 // add adds a finding about the object of a step.

@@ -184,13 +184,19 @@ func Produced(objects []manifest.Object) map[manifest.Key]manifest.Key {
 // without a group "Secret/shop".
 var named = regexp.MustCompile(`(?:^|[\s,;:(])((?:[a-z0-9.-]+/)?[A-Z][A-Za-z0-9]*/[a-z0-9][a-z0-9.-]*)`)
 
+// elsewhere is what follows an object of another namespace in such a message.
+var elsewhere = regexp.MustCompile(`^ in namespace ([a-z0-9-]+)`)
+
 // Named returns the objects that the message of an operation names, in its order.
-// Their namespace is the one given.
+// Their namespace is the one given, unless the message names another.
 func Named(message, namespace string) []manifest.Key {
 	var keys []manifest.Key
-	for _, m := range named.FindAllStringSubmatch(message, -1) {
-		parts := strings.Split(strings.TrimRight(m[1], "."), "/")
+	for _, at := range named.FindAllStringSubmatchIndex(message, -1) {
+		parts := strings.Split(strings.TrimRight(message[at[2]:at[3]], "."), "/")
 		key := manifest.Key{Namespace: namespace, Kind: parts[len(parts)-2], Name: parts[len(parts)-1]}
+		if m := elsewhere.FindStringSubmatch(message[at[1]:]); m != nil {
+			key.Namespace = m[1]
+		}
 		if len(parts) == 3 {
 			key.Group = parts[0]
 		}

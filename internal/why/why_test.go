@@ -122,6 +122,10 @@ func TestNamed(t *testing.T) {
 		{"PreSync wave -1 (1/3): waiting for completion of hook batch/Job/migrate: FailedCreate: serviceaccount \"m\" not found", []string{"batch/Job/ns/migrate"}},
 		{"Sync wave 0 (1/2): waiting for healthy state of apps/Deployment/web and 2 more resources", []string{"apps/Deployment/ns/web"}},
 		{"waiting for Secret/db of external-secrets.io/ExternalSecret/db, which Job/x needs", []string{"Secret/ns/db", "external-secrets.io/ExternalSecret/ns/db", "Job/ns/x"}},
+		{
+			"Sync wave 0 (1/1): waiting for postgresql.cnpg.io/Cluster/core in namespace databases, which Job/x needs and others bring: it does not exist yet",
+			[]string{"postgresql.cnpg.io/Cluster/databases/core", "Job/ns/x"},
+		},
 		{"one or more tasks are running", nil},
 	}
 	for _, tt := range tests {

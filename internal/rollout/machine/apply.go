@@ -197,6 +197,11 @@ func (t *turn) needs(task *task) verdict {
 			return v
 		}
 	}
+	for i := range task.step.Outside {
+		if v := t.outside(task, &task.step.Outside[i]); v != passed {
+			return v
+		}
+	}
 	return passed
 }
 

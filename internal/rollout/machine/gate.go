@@ -197,6 +197,52 @@ func (t *turn) effect(task *task, need *plan.Effect) verdict {
 	return busy
 }
 
+// outside reports whether an object that others bring is there, as well as it can be.
+func (t *turn) outside(task *task, key *manifest.Key) verdict {
+	o := t.observe(*key)
+	reason := absence(o)
+	if reason == "" {
+		return passed
+	}
+	t.waits = append(t.waits, waiting{
+		task: task, kind: fromOutside, object: *key, reason: reason, alarming: o.Blocked != "" || o.Health.Status == health.Degraded,
+	})
+	if over := t.patience(task, o, true); over != "" {
+		t.edit(task).Rejected = true
+		t.fault(task, fmt.Sprintf("not applied, %s is needed, which others bring: %s", place(*key), over), key)
+		return broken
+	}
+	return busy
+}
+
+// absence says why an object is of no use yet, nothing if it is.
+func absence(o Observation) string {
+	switch {
+	case !o.Exists:
+		return "it does not exist yet"
+	case o.Deleting:
+		return "it is being deleted"
+	case !o.Health.Known, o.Health.Status == health.Healthy, o.Health.ByDesign:
+		return ""
+	}
+	if own := o.reason(); own != "" {
+		return own
+	}
+	return "it is " + string(o.Health.Status)
+}
+
+// place names an object of any namespace.
+func place(k manifest.Key) string {
+	name := k.Short()
+	if k.Group != "" {
+		name = title(k)
+	}
+	if k.Namespace == "" {
+		return name
+	}
+	return name + " in namespace " + k.Namespace
+}
+
 // missingEffect says what is missing about the Secret, nothing if it is usable.
 func missingEffect(need *plan.Effect, secret Observation) string {
 	if !secret.Exists || secret.Deleting {

@@ -169,6 +169,7 @@ func (m *Machine) Interest() []manifest.Key {
 		for _, need := range t.step.Needs {
 			keys = append(keys, need.Object, need.Producer)
 		}
+		keys = append(keys, t.step.Outside...)
 	}
 	slices.SortFunc(keys, manifest.Key.Compare)
 	return slices.Compact(keys)

@@ -27,8 +27,8 @@ type Wait struct {
 	For    string       `json:"for"`
 	Object manifest.Key `json:"object"`
 	More   int          `json:"more,omitempty"`
-	// Effect is the object that Object has to bring about and Needer the one that
-	// needs it, for waits of that sort.
+	// Effect is the object that Object has to bring about, and Needer the one that
+	// needs it or, without Effect, that needs Object itself.
 	Effect *manifest.Key `json:"effect,omitempty"`
 	Needer *manifest.Key `json:"needer,omitempty"`
 	// Reason is in the object's own words.
@@ -56,10 +56,13 @@ func (w Wait) Message() string {
 
 // Subject is the wait without its place and its reason.
 func (w Wait) Subject() string {
-	if w.Effect != nil && w.Needer != nil {
+	if w.Needer != nil {
 		needs := " needs"
 		if w.More > 0 {
 			needs = more(w.More, "resource") + " need"
+		}
+		if w.Effect == nil {
+			return fmt.Sprintf("waiting for %s, which %s%s and others bring", place(w.Object), w.Needer.Short(), needs)
 		}
 		return fmt.Sprintf("waiting for %s of %s, which %s%s", w.Effect.Short(), title(w.Object), w.Needer.Short(), needs)
 	}
@@ -84,7 +87,8 @@ func more(n int, noun string) string {
 type waitKind int
 
 const (
-	forEffect waitKind = iota
+	fromOutside waitKind = iota
+	forEffect
 	completion
 	confirmation
 	healthy
@@ -93,6 +97,8 @@ const (
 
 func (k waitKind) String() string {
 	switch k {
+	case fromOutside:
+		return "existence and health of"
 	case forEffect:
 		return "effect of"
 	case completion:
@@ -172,8 +178,11 @@ func (t *turn) telling() Wait {
 	if first.kind == confirmation {
 		w.Reason = t.risks()
 	}
-	if first.kind == forEffect {
+	switch first.kind {
+	case forEffect:
 		w.Effect, w.Needer = &first.effect, &first.task.key
+	case fromOutside:
+		w.Needer = &first.task.key
 	}
 	return w
 }
