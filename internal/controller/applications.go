@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -65,6 +66,9 @@ type applications struct {
 	// progress bounds how often the progress of operations is written.
 	progress *rate.Limiter
 
+	// access counts changes of what is known about reading repositories.
+	access atomic.Int64
+
 	mu     sync.Mutex
 	states map[types.NamespacedName]*appState
 	// servedSoon are the clusters for which servedChanged is about to act.
@@ -116,6 +120,8 @@ func (a *applications) setUp(mgr manager.Manager) error {
 		For(&v1alpha1.Application{}, builder.WithPredicates(a.caredFor.inNamespace(), predicate.Funcs{UpdateFunc: asksForWork})).
 		Watches(&v1alpha1.AppProject{}, handler.EnqueueRequestsFromMapFunc(a.ofProject), builder.WithPredicates(changesProject())).
 		Watches(&corev1.ConfigMap{}, handler.EnqueueRequestsFromMapFunc(a.ofSettings), builder.WithPredicates(changesSettings())).
+		Watches(&corev1.ConfigMap{}, handler.EnqueueRequestsFromMapFunc(a.ofAccess), builder.WithPredicates(changesAccess())).
+		Watches(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(a.ofAccess), builder.WithPredicates(changesAccess())).
 		WatchesRawSource(ctrlsource.Channel(a.wakeups.out, &handler.EnqueueRequestForObject{})).
 		WithLogConstructor(func(*reconcile.Request) logr.Logger { return a.opts.Log }).
 		WithOptions(ctrlcontroller.Options{MaxConcurrentReconciles: a.opts.Workers, SkipNameValidation: &skip}).

@@ -21,10 +21,12 @@ import (
 )
 
 // An Application of a private repository says what is missing, one thing after the
-// other, and goes on when it is there.
+// other, and goes on when it is there, without waiting for a poll or a retry: those
+// are minutes away here.
 func TestPrivateRepository(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, sandboxtest.Options{})
+	w := newWorldWithoutController(t, sandboxtest.Options{})
+	w.startHourly(t)
 	repo := gittest.New(t, map[string]string{"app/a.yaml": configMap("a", "data: {v: '1'}")})
 	server := httptest.NewTLSServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		if user, password, _ := r.BasicAuth(); user != "robot" || password != "s3cret" {

@@ -46,6 +46,8 @@ type appState struct {
 	// asksServed is true when what is rendered can depend on what its cluster
 	// serves.
 	asksServed atomic.Bool
+	// unread is the repository that could not be read at the last look.
+	unread atomic.Pointer[string]
 
 	mu sync.Mutex
 	// written is the resourceVersion of our last write: older copies from the
@@ -72,6 +74,8 @@ type appState struct {
 	desired *pipeline.Desired
 	// outdated is true from when revisions are to be resolved anew until they are.
 	outdated bool
+	// heard is the request for a sync that the target revision was resolved for.
+	heard [sha256.Size]byte
 
 	// dropped is how many results of the last operation its status leaves out.
 	dropped int
@@ -153,6 +157,7 @@ func (s *session) reconcile(ctx context.Context) error {
 	if err := s.advance(ctx); err != nil {
 		return err
 	}
+	s.hearAnew()
 	if err := s.writeStatus(ctx); err != nil {
 		return err
 	}
@@ -196,10 +201,11 @@ func (s *session) observe(ctx context.Context) {
 		s.by(s.now.Add(retryAfterError))
 		return
 	}
+	access := s.access.Load()
 	desired, err := s.desired(ctx)
+	s.noteAccess(err, access)
 	if err != nil {
 		s.problem(problemType(err), err)
-		s.by(s.now.Add(retryAfterError))
 		if desired == nil {
 			return
 		}
@@ -244,8 +250,7 @@ func (s *session) desired(ctx context.Context) (*pipeline.Desired, error) {
 		return s.st.desired, err
 	}
 	_, asked := s.app.Annotations[v1alpha1.AnnotationRefresh]
-	// A person who asks for a sync means what the target revision is now.
-	asked = asked || s.app.Operation != nil && s.app.Operation.Sync != nil && s.st.run == nil
+	asked = s.asksForHead() || asked
 	request := sha256.Sum256(data)
 	fresh := s.st.desired != nil && s.st.request == request && !s.st.outdated
 	if refresh := s.st.refresh.Swap(false); fresh && !refresh && !asked && s.st.desired.StillAnswered(ctx, req.Lookup) {

@@ -24,10 +24,10 @@ import (
 	"github.com/wavetrain/wavetrain/internal/source"
 )
 
-func TestWebhookBringsACommit(t *testing.T) {
-	t.Parallel()
-	w := newWorldWithoutController(t, sandboxtest.Options{})
-	// A repository answers slowly to nobody: without a webhook it would be an hour.
+// startHourly runs a controller that polls once an hour: what a test waits for comes
+// by other means.
+func (w *world) startHourly(t *testing.T) *controller.Controller {
+	t.Helper()
 	store, err := source.NewStore(source.Options{Dir: t.TempDir(), Env: gittest.Env()})
 	if err != nil {
 		t.Fatal(err)
@@ -46,7 +46,13 @@ func TestWebhookBringsACommit(t *testing.T) {
 			t.Errorf("controller: %v", err)
 		}
 	})
+	return c
+}
 
+func TestWebhookBringsACommit(t *testing.T) {
+	t.Parallel()
+	w := newWorldWithoutController(t, sandboxtest.Options{})
+	c := w.startHourly(t)
 	repo := gittest.New(t, map[string]string{"app/a.yaml": configMap("a", "data: {v: '1'}")})
 	name := w.app("shop", repo, "app")
 	w.until(name, 60*time.Second, "at the first commit", convergedAt(repo.Git("rev-parse", "HEAD")))
