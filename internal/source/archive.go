@@ -32,7 +32,7 @@ type archive struct {
 	blobs map[string][]byte
 	trees map[string]*listing
 	root  string
-	size  int
+	total int
 }
 
 func (a *archive) read(id string) (kind string, data []byte, err error) {
@@ -42,6 +42,14 @@ func (a *archive) read(id string) (kind string, data []byte, err error) {
 	}
 	// Who reads a file may do with the bytes what they like.
 	return "blob", bytes.Clone(data), nil
+}
+
+func (a *archive) size(id string) (int64, error) {
+	data, ok := a.blobs[id]
+	if !ok {
+		return 0, fmt.Errorf("the archive has no object %s: %w", id, errMissingObject)
+	}
+	return int64(len(data)), nil
 }
 
 func (a *archive) tree(id string) (*listing, error) {
@@ -166,7 +174,7 @@ func (a *archive) member(header *tar.Header, name string, content io.Reader) ([]
 	if err != nil {
 		return nil, fmt.Errorf("the archive cannot be read: %w", err)
 	}
-	if a.size += len(data); a.size > maxUnpacked {
+	if a.total += len(data); a.total > maxUnpacked {
 		return nil, fmt.Errorf("the archive is larger than %d MiB when it is unpacked", maxUnpacked>>20)
 	}
 	return data, nil
@@ -269,10 +277,10 @@ func (c *archives) add(digest string, packed []byte, strip bool) (*archive, erro
 	if err != nil {
 		return nil, err
 	}
-	c.known[digest], c.order, c.size = a, append(c.order, digest), c.size+a.size
+	c.known[digest], c.order, c.size = a, append(c.order, digest), c.size+a.total
 	for c.size > maxArchives && len(c.order) > 1 {
 		oldest := c.order[0]
-		c.size -= c.known[oldest].size
+		c.size -= c.known[oldest].total
 		c.order = c.order[1:]
 		delete(c.known, oldest)
 	}

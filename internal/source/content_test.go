@@ -8,10 +8,13 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io/fs"
+	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"path/filepath"
 	"strings"
 	"sync/atomic"
@@ -217,5 +220,46 @@ func TestLFS(t *testing.T) {
 	_, err = tryX(t, newStore(t, source.Options{}), source.Repository{URL: url, LFS: true})
 	if err == nil || !strings.Contains(err.Error(), "other content") {
 		t.Errorf("content that is not what the pointer names: %v", err)
+	}
+}
+
+// TestSizesAreNotRead damages the end of a file, which only who reads it meets.
+func TestSizesAreNotRead(t *testing.T) {
+	noise := make([]byte, 100<<10)
+	for i := range noise {
+		noise[i] = byte(rand.IntN(256)) //nolint:gosec // content
+	}
+	repo := gittest.New(t, map[string]string{"dir/large": string(noise), "dir/empty": ""})
+	dir := t.TempDir()
+	store, err := source.NewStore(source.Options{Dir: dir, Env: gittest.Env()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(store.Close)
+	snap := snapshot(t, store, repo.URL, repo.Git("rev-parse", "HEAD"))
+	id := repo.Git("rev-parse", "HEAD:dir/large")
+	found, err := filepath.Glob(filepath.Join(dir, "*.git", "objects", id[:2], id[2:]))
+	if err != nil || len(found) != 1 {
+		t.Fatalf("the object is in %v, %v", found, err)
+	}
+	if err := errors.Join(os.Chmod(found[0], 0o600), os.Truncate(found[0], 50<<10)); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]int64{"dir/large": 100 << 10, "dir/empty": 0} {
+		if info, err := fs.Stat(snap, name); err != nil || info.Size() != want {
+			t.Errorf("%s has %v, %v; want %d bytes", name, info, err, want)
+		}
+	}
+	entries, err := fs.ReadDir(snap, "dir")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		if _, err := e.Info(); err != nil {
+			t.Error(err)
+		}
+	}
+	if _, err := fs.ReadFile(snap, "dir/large"); err == nil {
+		t.Error("the file is not damaged: the test shows nothing")
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 )
 
 // Reason classifies why a repository could not be read.
@@ -38,7 +39,9 @@ type Error struct {
 	Reason Reason
 	// Detail is what went wrong, Hint what to do about it.
 	Detail, Hint string
-	Err          error
+	// Pause is how long the server wants to be left alone; zero if it does not say.
+	Pause time.Duration
+	Err   error
 }
 
 // Error implements error.

@@ -41,16 +41,16 @@ func (i *info) Mode() fs.FileMode {
 	}
 }
 
-// Info implements fs.DirEntry; the size of a file is read when it is asked for.
+// Info implements fs.DirEntry; the size of a file is found out when it is asked for.
 func (i *info) Info() (fs.FileInfo, error) {
 	if i.fsys == nil || i.IsDir() || i.size != 0 {
 		return i, nil
 	}
-	data, err := i.fsys.blob("stat", i.path, i.entry)
+	size, err := i.fsys.size(i.path, i.entry)
 	if err != nil {
 		return nil, err
 	}
-	i.size = int64(len(data))
+	i.size = size
 	return i, nil
 }
 

@@ -83,7 +83,8 @@ func (h *helmRepository) repository() Repository {
 func (h *helmRepository) fail(op string) func(Reason, string, error) error {
 	repo := h.repository()
 	return func(reason Reason, detail string, err error) error {
-		return &Error{Op: op, URL: repo.Display(), Reason: reason, Detail: detail, Hint: advice(repo, reason), Err: err}
+		e := &Error{Op: op, URL: repo.Display(), Reason: reason, Detail: detail, Hint: advice(repo, reason), Err: err}
+		return h.store.pausing(e, repo.fetchURL())
 	}
 }
 

@@ -32,7 +32,7 @@ func (s *Store) httpClient(creds Credentials, base string) (*http.Client, error)
 	if err != nil {
 		return nil, err
 	}
-	return &http.Client{Transport: transport, CheckRedirect: func(req *http.Request, via []*http.Request) error {
+	return &http.Client{Transport: attentive{transport, s.pauses}, CheckRedirect: func(req *http.Request, via []*http.Request) error {
 		if len(via) >= maxRedirects {
 			return errors.New("too many redirects")
 		}
@@ -125,8 +125,11 @@ func (g guardedDialer) dial(ctx context.Context, network, address string) (net.C
 			if err != nil {
 				return err
 			}
-			if addr := at.Addr().Unmap(); addr.IsLinkLocalUnicast() || !homePrivate && isPrivate(addr) {
-				return &privateAddressError{host: address}
+			switch addr := at.Addr().Unmap(); {
+			case addr.IsLinkLocalUnicast():
+				return &privateAddressError{address, "a link-local address, where no repository is"}
+			case !homePrivate && isPrivate(addr):
+				return &privateAddressError{address, "a private address, and the repository itself is not on one"}
 			}
 			return nil
 		}
@@ -165,11 +168,9 @@ func isPrivate(a netip.Addr) bool {
 
 // privateAddressError is the refusal to follow a public server into a network
 // that only we can reach.
-type privateAddressError struct{ host string }
+type privateAddressError struct{ host, is string }
 
-func (e *privateAddressError) Error() string {
-	return fmt.Sprintf("%s is a private address, and the repository itself is not on one", e.host)
-}
+func (e *privateAddressError) Error() string { return e.host + " is " + e.is }
 
 // reasonOfStatus classifies an HTTP status.
 func reasonOfStatus(code int) Reason {

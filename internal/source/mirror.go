@@ -27,6 +27,8 @@ type mirror struct {
 	// broken is the make of the copy that turned out to be damaged, read the one
 	// that is read. Another process may have made it again.
 	broken, read atomic.Value
+	// complete are commits that are known to be there to the last file.
+	complete sync.Map
 	// asks lets all who want the same of the remote wait for one answer.
 	asks singleflight.Group
 
@@ -160,7 +162,7 @@ func (m *mirror) fetchInto(ctx context.Context, commit string) error {
 	}
 	op := "fetch commit " + short(commit) + " of"
 	_, err := m.remote(ctx, op, func(ctx context.Context, a *access, address string) ([]byte, error) {
-		ref := "+" + commit + ":refs/snapshots/" + commit
+		ref := "+" + commit + ":" + keptCommits + commit
 		return m.store.git.runAs(ctx, a, m.dir, "fetch", "--quiet", "--depth=1", "--no-tags", "--no-write-fetch-head", "--", address, ref)
 	})
 	if err == nil || reasonOf(err) != Other {
@@ -170,10 +172,13 @@ func (m *mirror) fetchInto(ctx context.Context, commit string) error {
 		return m.store.git.runAs(ctx, a, m.dir, "fetch", "--quiet", "--force", "--prune", "--no-tags", "--no-write-fetch-head", "--",
 			address, "+refs/heads/*:refs/heads/*", "+refs/tags/*:refs/tags/*")
 	})
-	if errAll == nil && !m.has(commit) {
+	if errAll != nil {
+		return errAll
+	}
+	if _, errRef := m.store.git.run(ctx, m.dir, "update-ref", keptCommits+commit, commit); errRef != nil {
 		return gone(m.repository(), op, err)
 	}
-	return errAll
+	return nil
 }
 
 // gone says that a repository does not have a commit any more; the server's own
@@ -250,9 +255,27 @@ func (m *mirror) has(commit string) bool {
 	if m.read.Swap(made) != made {
 		// The process, if there is one, reads a copy that is gone.
 		m.objects.forget()
+		m.complete.Clear()
 	}
 	_, err := m.objects.root(commit)
-	return err == nil
+	return err == nil && m.fetched(commit)
+}
+
+// fetched tells whether a commit was fetched to its end. That it can be read does
+// not tell: git writes object after object, and a ref when all are there.
+func (m *mirror) fetched(commit string) bool {
+	if _, known := m.complete.Load(commit); known {
+		return true
+	}
+	_, err := os.Stat(filepath.Join(m.dir, filepath.FromSlash(keptCommits), commit))
+	if err != nil {
+		packed, errPacked := os.ReadFile(filepath.Join(m.dir, "packed-refs"))
+		if errPacked != nil || !strings.Contains(string(packed), commit+" "+keptCommits+commit+"\n") {
+			return false
+		}
+	}
+	m.complete.Store(commit, true)
+	return true
 }
 
 // examine finds out why the copy lacks a commit: because it was never fetched, or
@@ -325,9 +348,12 @@ func (m *mirror) parseCommit(ctx context.Context, dir, abbreviated string) (stri
 // Of the commits in a mirror the newest are kept when it is tidied up, which is
 // when fetching has left many files.
 const (
-	keptCommits = 200
-	maxPacks    = 50
+	maxCommits = 200
+	maxPacks   = 50
 )
+
+// keptCommits is below which refs the copy keeps commits.
+const keptCommits = "refs/snapshots/"
 
 // tidy bounds what the mirror takes of the disk. Objects that a reader may still
 // want are not that old.
@@ -336,12 +362,12 @@ func (m *mirror) tidy(ctx context.Context) error {
 	if err != nil || len(packs) <= maxPacks {
 		return err
 	}
-	out, err := m.store.git.run(ctx, m.dir, "for-each-ref", "--sort=-committerdate", "--format=%(refname)", "refs/snapshots/")
+	out, err := m.store.git.run(ctx, m.dir, "for-each-ref", "--sort=-committerdate", "--format=%(refname)", keptCommits)
 	if err != nil {
 		return m.fail("tidy up the copy of", nil, err)
 	}
 	for i, ref := range strings.Fields(string(out)) {
-		if i < keptCommits {
+		if i < maxCommits {
 			continue
 		}
 		if _, err := m.store.git.run(ctx, m.dir, "update-ref", "-d", ref); err != nil {

@@ -38,9 +38,10 @@ type objects struct {
 	git git
 	dir string
 
-	mu    sync.Mutex
-	proc  *batch
-	timer *time.Timer
+	mu sync.Mutex
+	// proc gives out objects, checks only their sizes.
+	proc, checks *batch
+	timer        *time.Timer
 
 	treesMu sync.Mutex
 	// trees and older are two generations of parsed trees; entries counts those of
@@ -48,6 +49,7 @@ type objects struct {
 	trees, older map[string]*listing
 	entries      int
 	roots        map[string]string
+	sizes        map[string]int64
 }
 
 // batch is a running process.
@@ -97,12 +99,12 @@ const (
 const maxEntries = 100_000
 
 func newObjects(g git, dir string) *objects {
-	return &objects{git: g, dir: dir, trees: map[string]*listing{}, roots: map[string]string{}}
+	return &objects{git: g, dir: dir, trees: map[string]*listing{}, roots: map[string]string{}, sizes: map[string]int64{}}
 }
 
-func (o *objects) start() (*batch, error) {
+func (o *objects) start(mode string) (*batch, error) {
 	ctx, cancel := context.WithCancel(context.Background())
-	cmd := o.git.command(ctx, nil, o.dir, "cat-file", "--batch")
+	cmd := o.git.command(ctx, nil, o.dir, "cat-file", mode)
 	stdin, errIn := cmd.StdinPipe()
 	stdout, errOut := cmd.StdoutPipe()
 	if err := errors.Join(errIn, errOut); err != nil {
@@ -136,14 +138,19 @@ func (o *objects) forget() {
 }
 
 func (o *objects) end() {
-	if o.proc == nil {
-		return
+	for _, proc := range []**batch{&o.proc, &o.checks} {
+		if *proc != nil {
+			(*proc).end()
+			*proc = nil
+		}
 	}
+}
+
+func (b *batch) end() {
 	// How a process ends that has nothing to do any more is of no interest.
-	_ = o.proc.stdin.Close()
-	o.proc.cancel()
-	_ = o.proc.cmd.Wait()
-	o.proc = nil
+	_ = b.stdin.Close()
+	b.cancel()
+	_ = b.cmd.Wait()
 }
 
 // read returns type and content of the object that expr names.
@@ -151,26 +158,61 @@ func (o *objects) read(expr string) (kind string, data []byte, err error) {
 	if strings.ContainsAny(expr, "\n\x00") {
 		return "", nil, fmt.Errorf("%q is no object name", expr)
 	}
+	err = o.with(&o.proc, "--batch", func(b *batch) (err error) {
+		kind, data, err = b.ask(expr)
+		return err
+	})
+	return kind, data, err
+}
+
+// size returns how large the object with the id is.
+func (o *objects) size(id string) (int64, error) {
+	o.treesMu.Lock()
+	known, ok := o.sizes[id]
+	o.treesMu.Unlock()
+	if ok {
+		return known, nil
+	}
+	var size int
+	err := o.with(&o.checks, "--batch-check", func(b *batch) (err error) {
+		_, size, err = b.head(id)
+		return err
+	})
+	if err != nil {
+		return 0, err
+	}
+	o.treesMu.Lock()
+	defer o.treesMu.Unlock()
+	if len(o.sizes) > maxEntries {
+		clear(o.sizes)
+	}
+	o.sizes[id] = int64(size)
+	return int64(size), nil
+}
+
+// with talks to a process, which is started first where there is none, or where
+// the one that there is has died.
+func (o *objects) with(proc **batch, mode string, talk func(*batch) error) (err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.keep()
 	for attempt := range 2 {
-		fresh := o.proc == nil
+		fresh := *proc == nil
 		if fresh {
-			if o.proc, err = o.start(); err != nil {
-				return "", nil, fmt.Errorf("%w: %w", errNoProcess, err)
+			if *proc, err = o.start(mode); err != nil {
+				return fmt.Errorf("%w: %w", errNoProcess, err)
 			}
 		}
-		kind, data, err = o.proc.ask(expr)
+		err = talk(*proc)
 		if err == nil || errors.Is(err, errMissingObject) {
-			return kind, data, err
+			return err
 		}
 		o.end()
 		if fresh || attempt > 0 {
 			break
 		}
 	}
-	return "", nil, err
+	return err
 }
 
 // keep puts off the end of the process.
@@ -183,26 +225,35 @@ func (o *objects) keep() {
 }
 
 func (b *batch) ask(expr string) (kind string, data []byte, err error) {
-	if _, err := io.WriteString(b.stdin, expr+"\n"); err != nil {
-		return "", nil, fmt.Errorf("ask git for %s: %w", expr, err)
-	}
-	header, err := b.stdout.ReadString('\n')
+	kind, size, err := b.head(expr)
 	if err != nil {
-		return "", nil, fmt.Errorf("read %s from git: %w", expr, err)
-	}
-	fields := strings.Fields(header)
-	if len(fields) != 3 {
-		return "", nil, fmt.Errorf("git has no object %s: %w", expr, errMissingObject)
-	}
-	size, err := strconv.Atoi(fields[2])
-	if err != nil {
-		return "", nil, fmt.Errorf("read %s from git: size %q", expr, fields[2])
+		return "", nil, err
 	}
 	data = make([]byte, size+1)
 	if _, err := io.ReadFull(b.stdout, data); err != nil {
 		return "", nil, fmt.Errorf("read %s from git: %w", expr, err)
 	}
-	return fields[1], data[:size], nil
+	return kind, data[:size], nil
+}
+
+// head asks for an object and reads the line that describes it.
+func (b *batch) head(expr string) (kind string, size int, err error) {
+	if _, err := io.WriteString(b.stdin, expr+"\n"); err != nil {
+		return "", 0, fmt.Errorf("ask git for %s: %w", expr, err)
+	}
+	header, err := b.stdout.ReadString('\n')
+	if err != nil {
+		return "", 0, fmt.Errorf("read %s from git: %w", expr, err)
+	}
+	fields := strings.Fields(header)
+	if len(fields) != 3 {
+		return "", 0, fmt.Errorf("git has no object %s: %w", expr, errMissingObject)
+	}
+	size, err = strconv.Atoi(fields[2])
+	if err != nil || size < 0 {
+		return "", 0, fmt.Errorf("read %s from git: size %q", expr, fields[2])
+	}
+	return fields[1], size, nil
 }
 
 // root returns the id of a commit's tree.

@@ -95,7 +95,8 @@ func (o *artifacts) fail(t Target, op string, reason Reason, detail string, err 
 	if t.Chart != "" {
 		op += " chart " + t.Chart + " of"
 	}
-	return &Error{Op: op, URL: display, Reason: reason, Detail: detail, Hint: advice(t.Repository, reason), Err: err}
+	e := &Error{Op: op, URL: display, Reason: reason, Detail: detail, Hint: advice(t.Repository, reason), Err: err}
+	return o.store.pausing(e, "oci://"+ociReference(t))
 }
 
 // trouble turns an error of the registry's client into one of ours.

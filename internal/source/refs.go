@@ -26,10 +26,15 @@ type Refs struct {
 	head string
 	// tags are the short names of all tags.
 	tags []string
+	// annotated are the tag objects about a commit.
+	annotated map[string][]tagObject
 
 	mu       sync.Mutex
 	resolved map[string]answer
 }
+
+// tagObject is an annotated tag.
+type tagObject struct{ id, name string }
 
 // answer is what a revision was found to be.
 type answer struct {
@@ -47,7 +52,7 @@ func isAbbreviatedCommit(s string) bool { return abbreviatedCommit.MatchString(s
 
 // parseRefs reads the output of `git ls-remote --symref`.
 func parseRefs(out []byte) *Refs {
-	r := &Refs{byName: map[string]string{}, resolved: map[string]answer{}}
+	r := &Refs{byName: map[string]string{}, annotated: map[string][]tagObject{}, resolved: map[string]answer{}}
 	lines := bufio.NewScanner(bytes.NewReader(out))
 	for lines.Scan() {
 		left, name, ok := strings.Cut(lines.Text(), "\t")
@@ -61,6 +66,9 @@ func parseRefs(out []byte) *Refs {
 			continue
 		}
 		if peeled, ok := strings.CutSuffix(name, "^{}"); ok {
+			if tag, ok := strings.CutPrefix(peeled, "refs/tags/"); ok {
+				r.annotated[left] = append(r.annotated[left], tagObject{r.byName[peeled], tag})
+			}
 			r.byName[peeled] = left
 			continue
 		}

@@ -32,7 +32,15 @@ func (m *mirror) remote(ctx context.Context, op string, run func(context.Context
 		return out, nil
 	}
 	failed := m.fail(op, a, err)
-	if reasonOf(failed) != Redirected {
+	switch reasonOf(failed) {
+	case Redirected:
+	case RateLimited, Unavailable:
+		if saysLater(failed) {
+			m.askPause(ctx, repo, address)
+			failed = m.fail(op, a, err)
+		}
+		return nil, failed
+	default:
 		return nil, failed
 	}
 	moved, errMoved := m.follow(ctx, op, repo, address)
@@ -51,7 +59,6 @@ func (m *mirror) remote(ctx context.Context, op string, run func(context.Context
 // follow finds out where a server redirects to. Only places on the same host
 // will do: another host would get our credentials, or be one that only we reach.
 func (m *mirror) follow(ctx context.Context, op string, repo Repository, address string) (string, error) {
-	const suffix = "/info/refs?service=git-upload-pack"
 	refuse := func(detail string, err error) error {
 		return &Error{Op: op, URL: repo.Display(), Reason: Redirected, Detail: detail, Hint: advice(repo, Redirected), Err: err}
 	}
@@ -73,16 +80,9 @@ func (m *mirror) follow(ctx context.Context, op string, repo Repository, address
 		}
 		return outside
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimSuffix(address, "/")+suffix, http.NoBody)
-	if err != nil {
-		return "", refuse("the URL cannot be read", err)
-	}
-	header, err := m.store.authorization(ctx, repo, creds)
+	req, err := m.uploadPackRequest(ctx, repo, creds, address)
 	if err != nil {
 		return "", err
-	}
-	if header != "" {
-		req.Header.Set("Authorization", header)
 	}
 	res, err := client.Do(req)
 	if outside != nil {
@@ -92,7 +92,7 @@ func (m *mirror) follow(ctx context.Context, op string, repo Repository, address
 		return "", refuse(httpTrouble(err), err)
 	}
 	_ = res.Body.Close()
-	moved, ok := strings.CutSuffix(res.Request.URL.String(), suffix)
+	moved, ok := strings.CutSuffix(res.Request.URL.String(), uploadPack)
 	if !ok {
 		return "", refuse("the server redirects to "+res.Request.URL.Redacted()+", which is no Git repository", nil)
 	}
@@ -115,7 +115,13 @@ func (m *mirror) fail(op string, a *access, err error) error {
 	case errors.As(err, &silent), errors.Is(err, context.DeadlineExceeded):
 		e.Reason, e.Hint = Unavailable, advice(repo, Unavailable)
 	}
-	return e
+	return m.store.pausing(e, repo.fetchURL())
+}
+
+// saysLater tells whether a server has answered that it may answer later.
+func saysLater(err error) bool {
+	said, ok := errors.AsType[*commandError](err)
+	return ok && (strings.Contains(said.said, "returned error: 429") || strings.Contains(said.said, "returned error: 503"))
 }
 
 // reasonOf is the reason of an Error, Other for anything else.
@@ -154,7 +160,11 @@ func (t *trouble) note(now time.Time, err error) {
 		}
 		t.count++
 	}
-	t.until = now.Add(min(wait, troubleLong))
+	wait = min(wait, troubleLong)
+	if e, ok := errors.AsType[*Error](err); ok {
+		wait = max(wait, e.Pause)
+	}
+	t.until = now.Add(wait)
 }
 
 // standing returns the failure while it is too early to try again.

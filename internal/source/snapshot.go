@@ -48,6 +48,7 @@ type Snapshot struct {
 // reader gives out objects by their ids.
 type reader interface {
 	read(id string) (kind string, data []byte, err error)
+	size(id string) (int64, error)
 	tree(id string) (*listing, error)
 }
 
@@ -147,6 +148,20 @@ func (s *Snapshot) blob(op, name string, e entry) ([]byte, error) {
 		}
 	}
 	return data, nil
+}
+
+// size is how large a file is. It is not read for that, unless it may stand for
+// another.
+func (s *Snapshot) size(name string, e entry) (int64, error) {
+	size, err := s.objects.size(e.id)
+	if err != nil {
+		return 0, &fs.PathError{Op: "stat", Path: name, Err: s.damaged(err)}
+	}
+	if s.referred.smudge == nil || size > maxPointer {
+		return size, nil
+	}
+	data, err := s.blob("stat", name, e)
+	return int64(len(data)), err
 }
 
 // ReadDir implements fs.ReadDirFS. Entries are sorted by name.

@@ -54,6 +54,7 @@ type Store struct {
 	artifacts artifacts
 	verdicts  verdicts
 	declared  declarations
+	pauses    *pauses
 
 	mu         sync.Mutex
 	mirrors    map[string]*mirror
@@ -85,6 +86,7 @@ func NewStore(opts Options) (*Store, error) {
 		opts: opts, git: newGit(opts), mirrors: map[string]*mirror{}, helms: map[string]*helmRepository{},
 		transports: map[string]*http.Transport{}, valueFiles: map[string]valueFile{}, archives: archives{known: map[string]*archive{}},
 		verdicts: verdicts{good: map[string]bool{}}, declared: declarations{known: map[string][]dependency{}},
+		pauses: &pauses{clock: opts.Clock, until: map[string]time.Time{}},
 	}
 	s.artifacts = artifacts{store: s, answers: map[string]ociAnswer{}}
 	s.tokens = appTokens{clock: opts.Clock, store: s, tokens: map[string]appToken{}}

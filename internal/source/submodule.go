@@ -22,7 +22,7 @@ type referred struct {
 	base string
 	// open opens a commit of another repository.
 	open func(address, commit string) (*Snapshot, error)
-	// smudge replaces a file that stands for another by that other.
+	// smudge replaces a file that stands for another by that other; nil if none does.
 	smudge func(data []byte) ([]byte, error)
 	// modules returns the submodules that a .gitmodules file names: path to URL.
 	modules func(file []byte) (map[string]string, error)
@@ -32,7 +32,7 @@ type referred struct {
 // newReferred takes what this repository may use, not what the mirror knows by then:
 // projects share mirrors, but not credentials.
 func newReferred(ctx context.Context, m *mirror, repo Repository) referred {
-	return referred{
+	r := referred{
 		base: repo.URL,
 		open: func(address, commit string) (*Snapshot, error) {
 			other, err := repo.related(ctx, address)
@@ -41,9 +41,12 @@ func newReferred(ctx context.Context, m *mirror, repo Repository) referred {
 			}
 			return m.store.Snapshot(ctx, other, commit)
 		},
-		smudge:  func(data []byte) ([]byte, error) { return m.smudge(ctx, data) },
 		modules: func(file []byte) (map[string]string, error) { return m.parseModules(ctx, file) },
 	}
+	if repo.LFS {
+		r.smudge = func(data []byte) ([]byte, error) { return m.smudge(ctx, data) }
+	}
+	return r
 }
 
 // noteSubmodule remembers where a submodule was met: the tree has only its commit.

@@ -45,8 +45,8 @@ type verdicts struct {
 	good map[string]bool
 }
 
-// Verify returns nil if the commit is signed with one of the allowed keys. The
-// error says who signed it, or that nobody did.
+// Verify returns nil if the commit, or a tag that is about it, is signed with one of
+// the allowed keys. The error says who signed them, or that nobody did.
 func (s *Store) Verify(ctx context.Context, repo Repository, commit string, keys Keyring) error {
 	key := commit + " " + keys.digest()
 	s.verdicts.mu.Lock()
@@ -62,7 +62,10 @@ func (s *Store) Verify(ctx context.Context, repo Repository, commit string, keys
 	if err := m.ensure(ctx, commit); err != nil {
 		return err
 	}
-	detail, hint, err := m.verify(ctx, commit, keys)
+	detail, hint, err := m.verify(ctx, signed{kind: "commit", id: commit, name: "the commit"}, keys)
+	if err == nil && detail != "" {
+		detail, hint, err = m.verifyTags(ctx, commit, keys, detail, hint)
+	}
 	if err != nil {
 		return err
 	}
@@ -78,15 +81,39 @@ func (s *Store) Verify(ctx context.Context, repo Repository, commit string, keys
 	return nil
 }
 
-// verify says what is wrong with a commit's signature; nothing if it is good.
-func (m *mirror) verify(ctx context.Context, commit string, keys Keyring) (detail, hint string, err error) {
-	_, data, err := m.objects.read(commit)
+// signed is an object that may be signed.
+type signed struct {
+	// kind of the object: commit or tag.
+	kind, id string
+	// about is the commit that a tag must be about: what the server says of that
+	// nobody has signed.
+	about string
+	// name is what people call it.
+	name string
+}
+
+// isAbout tells whether a tag is about the commit that it shall be about.
+func (o signed) isAbout(data []byte) bool {
+	return o.kind != "tag" || bytes.HasPrefix(data, []byte("object "+o.about+"\ntype commit\n"))
+}
+
+// hasSignature tells whether the content of an object has one, good or not.
+func (o signed) hasSignature(data []byte) bool {
+	head, message, _ := bytes.Cut(data, []byte("\n\n"))
+	if o.kind == "commit" {
+		return bytes.Contains(head, []byte("\ngpgsig"))
+	}
+	return bytes.Contains(message, []byte("-----BEGIN PGP SIGNATURE-----")) || bytes.Contains(message, []byte("-----BEGIN SSH SIGNATURE-----"))
+}
+
+// verify says what is wrong with an object's signature; nothing if it is good.
+func (m *mirror) verify(ctx context.Context, o signed, keys Keyring) (detail, hint string, err error) {
+	kind, data, err := m.objects.read(o.id)
 	if err != nil {
 		return "", "", err
 	}
-	head, _, _ := bytes.Cut(data, []byte("\n\n"))
-	if !bytes.Contains(head, []byte("\ngpgsig")) {
-		return "the commit is not signed", "its project permits only commits that are signed with " + strings.Join(keys.Allowed, " or "), nil
+	if kind != o.kind || !o.isAbout(data) || !o.hasSignature(data) {
+		return o.name + " is not signed", "its project permits only commits that are signed with " + strings.Join(keys.Allowed, " or "), nil
 	}
 	a := &access{}
 	defer func() { err = errors.Join(err, a.close()) }()
@@ -101,7 +128,7 @@ func (m *mirror) verify(ctx context.Context, commit string, keys Keyring) (detai
 	if err := m.importKeys(ctx, a, armoured); err != nil {
 		return "", "", err
 	}
-	cmd := m.store.git.command(ctx, a, m.dir, "verify-commit", "--raw", commit)
+	cmd := m.store.git.command(ctx, a, m.dir, "verify-"+o.kind, "--raw", o.id)
 	var said bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &said, &said
 	// That it fails is said in what it prints.
@@ -109,7 +136,7 @@ func (m *mirror) verify(ctx context.Context, commit string, keys Keyring) (detai
 	if ctx.Err() != nil {
 		return "", "", context.Cause(ctx)
 	}
-	detail, hint = judge(said.String(), errRun == nil, keys.Allowed)
+	detail, hint = judge(o.name, said.String(), errRun == nil, keys.Allowed)
 	return detail, hint, nil
 }
 
@@ -141,7 +168,7 @@ func (m *mirror) importKeys(ctx context.Context, a *access, armoured []string) e
 
 // judge reads what git prints of a signature: the status lines of GnuPG, or the
 // sentence of ssh-keygen.
-func judge(said string, good bool, allowed []string) (detail, hint string) {
+func judge(name, said string, good bool, allowed []string) (detail, hint string) {
 	signed := ""
 	for line := range strings.SplitSeq(said, "\n") {
 		words := strings.Fields(line)
@@ -150,9 +177,9 @@ func judge(said string, good bool, allowed []string) (detail, hint string) {
 			switch {
 			case len(words) < 2:
 			case words[0] == "NO_PUBKEY":
-				return "the commit is signed with the unknown key " + words[1], "put the key into the ConfigMap argocd-gpg-keys-cm if it is one to trust"
+				return name + " is signed with the unknown key " + words[1], "put the key into the ConfigMap argocd-gpg-keys-cm if it is one to trust"
 			case words[0] == "BADSIG":
-				return "the signature is bad: the commit is not what " + words[1] + " has signed", ""
+				return "the signature is bad: " + name + " is not what " + words[1] + " has signed", ""
 			case words[0] == "EXPKEYSIG" || words[0] == "EXPSIG":
 				return "the signature, or the key " + words[1] + ", has expired", ""
 			case words[0] == "REVKEYSIG":
@@ -172,14 +199,14 @@ func judge(said string, good bool, allowed []string) (detail, hint string) {
 				return unlessFailed(good)
 			}
 			if !strings.HasPrefix(line, "Good \"git\" signature for *") {
-				return "the commit is signed with the unknown key " + signed, "put the key into the ConfigMap argocd-gpg-keys-cm if it is one to trust"
+				return name + " is signed with the unknown key " + signed, "put the key into the ConfigMap argocd-gpg-keys-cm if it is one to trust"
 			}
 		}
 	}
 	if signed == "" {
 		return "the signature cannot be verified: " + lastWords(said), ""
 	}
-	return "the commit is signed with " + signed, "its project permits only " + strings.Join(allowed, " or ")
+	return name + " is signed with " + signed, "its project permits only " + strings.Join(allowed, " or ")
 }
 
 func unlessFailed(good bool) (detail, hint string) {

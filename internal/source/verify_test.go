@@ -4,13 +4,17 @@
 package source_test
 
 import (
+	"bytes"
 	"errors"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/wavetrain/wavetrain/internal/gitserver"
 	"github.com/wavetrain/wavetrain/internal/gitserver/gittest"
 	"github.com/wavetrain/wavetrain/internal/source"
 )
@@ -47,6 +51,17 @@ func gnupg(t *testing.T, name string) (home, fingerprint, public string) {
 	return "", "", ""
 }
 
+// withTags serves all refs of a repository.
+func withTags(t *testing.T, repo *gittest.Repository) *gitserver.Server {
+	t.Helper()
+	server, err := gitserver.Listen(filepath.Join(repo.Dir, ".git"), gittest.Env())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = server.Close() }) // some tests have closed it before
+	return server
+}
+
 func TestVerify(t *testing.T) {
 	home, fingerprint, public := gnupg(t, "alice")
 	strangerHome, strangerPrint, strangerPublic := gnupg(t, "mallory")
@@ -63,20 +78,25 @@ func TestVerify(t *testing.T) {
 		repo.Update()
 		return repo.Git("rev-parse", "HEAD")
 	}
-	gpgIn := func(home string) string {
-		wrapper := filepath.Join(t.TempDir(), "gpg")
-		if err := os.WriteFile(wrapper, []byte("#!/bin/sh\nexec gpg --homedir "+home+" \"$@\"\n"), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		return "gpg.program=" + wrapper
-	}
 	unsigned := repo.Git("rev-parse", "HEAD")
-	byAlice := commit("-c", gpgIn(home), "-c", "user.signingKey="+fingerprint)
-	byMallory := commit("-c", gpgIn(strangerHome), "-c", "user.signingKey="+strangerPrint)
+	byAlice := commit("-c", gpgIn(t, home), "-c", "user.signingKey="+fingerprint)
+	byMallory := commit("-c", gpgIn(t, strangerHome), "-c", "user.signingKey="+strangerPrint)
 	bySSH := commit("-c", "gpg.format=ssh", "-c", "user.signingKey="+keyFile)
+	// Commits that nobody has signed, with tags.
+	tagged := func(name string, args ...string) string {
+		id := repo.Commit(name, map[string]string{"x": name})
+		repo.Git(append(args, "tag", "--message", name, name)...)
+		return id
+	}
+	sign := func(args ...string) []string { return append(args, "-c", "tag.gpgSign=true") }
+	tagByAlice := tagged("v1", sign("-c", gpgIn(t, home), "-c", "user.signingKey="+fingerprint)...)
+	tagBySSH := tagged("v2", sign("-c", "gpg.format=ssh", "-c", "user.signingKey="+keyFile)...)
+	tagByMallory := tagged("v3", sign("-c", gpgIn(t, strangerHome), "-c", "user.signingKey="+strangerPrint)...)
+	tagByNobody := tagged("v4")
 	// The same signature over another content.
 	forged := forge(t, repo, byAlice)
 
+	url := withTags(t, repo).URL
 	all := map[string]string{"alice": public, "ssh": key.Public}
 	both := map[string]string{"alice": public, "mallory": strangerPublic, "ssh": key.Public}
 	for name, c := range map[string]struct {
@@ -93,11 +113,16 @@ func TestVerify(t *testing.T) {
 		"ssh, not allowed":      {"an SSH key of another project", bySSH, source.Keyring{Keys: all, Allowed: []string{fingerprint}}, sshPrint},
 		"ssh, unknown":          {"an SSH key that nobody knows", bySSH, source.Keyring{Keys: map[string]string{"alice": public}, Allowed: []string{sshPrint}}, "unknown key"},
 		"forged":                {"a good signature of other content", forged, source.Keyring{Keys: all, Allowed: []string{fingerprint}}, "signature is bad"},
+		"signed tag":            {"who signs a release vouches for its commit", tagByAlice, source.Keyring{Keys: all, Allowed: []string{fingerprint}}, ""},
+		"signed tag, ssh":       {"the same with an SSH key", tagBySSH, source.Keyring{Keys: all, Allowed: []string{sshPrint}}, ""},
+		"tag of a stranger":     {"anybody who may push can sign a tag", tagByMallory, source.Keyring{Keys: all, Allowed: []string{fingerprint}}, "the commit is not signed, and its tag v3 is signed with the unknown key"},
+		"tag, not allowed":      {"a key for another project", tagBySSH, source.Keyring{Keys: all, Allowed: []string{fingerprint}}, "its tag v2 is signed with " + sshPrint},
+		"tag of nobody":         {"a tag says nothing unless it is signed", tagByNobody, source.Keyring{Keys: all, Allowed: []string{fingerprint}}, "the commit is not signed: its project permits"},
 		"too short to be an id": {"eight digits can be made to fit", byAlice, source.Keyring{Keys: all, Allowed: []string{fingerprint[len(fingerprint)-8:]}}, "permits only"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			store := newStore(t, source.Options{})
-			err := store.Verify(t.Context(), source.Repository{URL: repo.URL}, c.commit, c.keys)
+			err := store.Verify(t.Context(), source.Repository{URL: url}, c.commit, c.keys)
 			if c.words == "" {
 				if err != nil {
 					t.Errorf("%s: %v", c.reason, err)
@@ -105,7 +130,7 @@ func TestVerify(t *testing.T) {
 				return
 			}
 			var failed *source.Error
-			if !errors.As(err, &failed) || failed.Reason != source.Unsigned || !strings.Contains(err.Error(), c.words) || !strings.Contains(err.Error(), repo.URL) {
+			if !errors.As(err, &failed) || failed.Reason != source.Unsigned || !strings.Contains(err.Error(), c.words) || !strings.Contains(err.Error(), url) {
 				t.Errorf("%s: got error %v; want %q and the repository in it", c.reason, err, c.words)
 			}
 		})
@@ -124,4 +149,66 @@ func forge(t *testing.T, repo *gittest.Repository, commit string) string {
 	repo.Git("update-ref", "HEAD", forged)
 	repo.Update()
 	return forged
+}
+
+// A server may say that a signed tag is about any commit; nobody has signed that.
+func TestSignedTagOfAnotherCommit(t *testing.T) {
+	home, fingerprint, public := gnupg(t, "alice")
+	repo := gittest.New(t, map[string]string{"x": "1"})
+	good := repo.Git("rev-parse", "HEAD")
+	repo.Git("-c", gpgIn(t, home), "-c", "user.signingKey="+fingerprint, "tag", "--sign", "--message", "v1", "v1")
+	evil := repo.Commit("evil", map[string]string{"x": "2"})
+	honest := withTags(t, repo).Handler()
+	url := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		answer := httptest.NewRecorder()
+		honest.ServeHTTP(answer, r)
+		w.Header().Set("Content-Type", answer.Header().Get("Content-Type"))
+		_, _ = w.Write(bytes.ReplaceAll(answer.Body.Bytes(), []byte("peeled:"+good), []byte("peeled:"+evil)))
+	}))
+	keys := source.Keyring{Keys: map[string]string{"alice": public}, Allowed: []string{fingerprint}}
+	err := newStore(t, source.Options{}).Verify(t.Context(), source.Repository{URL: url}, evil, keys)
+	var failed *source.Error
+	if !errors.As(err, &failed) || failed.Reason != source.Unsigned {
+		t.Errorf("got error %v; want the commit refused", err)
+	}
+}
+
+// gpgIn is the setting that has git sign with the keys of a directory.
+func gpgIn(t *testing.T, home string) string {
+	t.Helper()
+	wrapper := filepath.Join(t.TempDir(), "gpg")
+	if err := os.WriteFile(wrapper, []byte("#!/bin/sh\nexec gpg --homedir "+home+" \"$@\"\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	return "gpg.program=" + wrapper
+}
+
+// What a signed tag vouches for stays so when the tag is deleted, or the server is
+// gone: a release that has begun is resumed.
+func TestSignedTagThatIsGone(t *testing.T) {
+	home, fingerprint, public := gnupg(t, "alice")
+	repo := gittest.New(t, map[string]string{"x": "1"})
+	commit := repo.Git("rev-parse", "HEAD")
+	repo.Git("-c", gpgIn(t, home), "-c", "user.signingKey="+fingerprint, "tag", "--sign", "--message", "v1", "v1")
+	server := withTags(t, repo)
+	keys := source.Keyring{Keys: map[string]string{"alice": public}, Allowed: []string{fingerprint}}
+	dir := t.TempDir()
+	for _, moment := range []string{"there", "deleted", "server gone"} {
+		switch moment {
+		case "deleted":
+			repo.Git("tag", "--delete", "v1")
+		case "server gone":
+			if err := server.Close(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		store, err := source.NewStore(source.Options{Dir: dir, Env: gittest.Env()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(store.Close)
+		if err := store.Verify(t.Context(), source.Repository{URL: server.URL}, commit, keys); err != nil {
+			t.Errorf("%s: %v", moment, err)
+		}
+	}
 }
