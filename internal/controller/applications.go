@@ -121,6 +121,7 @@ func (a *applications) setUp(mgr manager.Manager) error {
 		Watches(&v1alpha1.AppProject{}, handler.EnqueueRequestsFromMapFunc(a.ofProject), builder.WithPredicates(changesProject())).
 		Watches(&corev1.ConfigMap{}, handler.EnqueueRequestsFromMapFunc(a.ofSettings), builder.WithPredicates(changesSettings())).
 		Watches(&corev1.ConfigMap{}, handler.EnqueueRequestsFromMapFunc(a.ofAccess), builder.WithPredicates(changesAccess())).
+		Watches(&corev1.ConfigMap{}, a.ofPushes()).
 		Watches(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(a.ofAccess), builder.WithPredicates(changesAccess())).
 		WatchesRawSource(ctrlsource.Channel(a.wakeups.out, &handler.EnqueueRequestForObject{})).
 		WithLogConstructor(func(*reconcile.Request) logr.Logger { return a.opts.Log }).

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	"golang.org/x/sync/semaphore"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -35,6 +36,7 @@ import (
 	"github.com/wavetrain/wavetrain/internal/project"
 	"github.com/wavetrain/wavetrain/internal/rollout/machine"
 	"github.com/wavetrain/wavetrain/internal/source"
+	"github.com/wavetrain/wavetrain/internal/webhook"
 )
 
 // DefaultNamespace is the control namespace unless told otherwise, as in Argo CD.
@@ -138,6 +140,8 @@ type Controller struct {
 	opts    Options
 	manager manager.Manager
 	apps    *applications
+	// webhooks bounds the memory of their requests.
+	webhooks *semaphore.Weighted
 }
 
 // New makes a controller; Run starts it.
@@ -197,7 +201,7 @@ func New(opts Options) (*Controller, error) {
 	if err := apps.setUp(mgr); err != nil {
 		return nil, err
 	}
-	c := &Controller{opts: opts, manager: mgr, apps: apps}
+	c := &Controller{opts: opts, manager: mgr, apps: apps, webhooks: webhook.NewMemory()}
 	if err := c.serveWebhooks(opts.WebhookAddress); err != nil {
 		return nil, err
 	}
@@ -221,26 +225,7 @@ func (c *Controller) Run(ctx context.Context) error {
 // Refresh looks at once whether the repository has something new for the
 // Applications that use it: a webhook said so, or somebody committed.
 func (c *Controller) Refresh(ctx context.Context, repo string) error {
-	c.opts.Sources.Forget(repo)
-	c.apps.polls.ask(repo)
-	list, err := c.apps.all(ctx)
-	if err != nil {
-		return err
-	}
-	for i := range list {
-		app := &list[i]
-		name := nameOf(app)
-		if c.apps.polls.follows(name) {
-			continue
-		}
-		for _, src := range app.Spec.EffectiveSources() {
-			if source.SameRepository(src.RepoURL, repo) {
-				c.apps.enqueue(name)
-				break
-			}
-		}
-	}
-	return nil
+	return c.apps.refresh(ctx, repo)
 }
 
 // bootstrap makes what every installation has: the control namespace and the

@@ -7,17 +7,18 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
-	"github.com/wavetrain/wavetrain/api/v1alpha1"
+	"github.com/wavetrain/wavetrain/internal/settings"
 	"github.com/wavetrain/wavetrain/internal/webhook"
 )
 
@@ -33,6 +34,8 @@ func (c *Controller) Webhooks() http.Handler {
 	return webhook.Handler{
 		Secrets: c.webhookSecrets,
 		Deliver: c.pushed,
+		Limit:   c.webhookLimit,
+		Memory:  c.webhooks,
 		Refused: func(reason error, from string) {
 			c.opts.Log.Info("a webhook was refused", "reason", reason.Error(), "from", from)
 		},
@@ -56,44 +59,46 @@ func (c *Controller) serveWebhooks(address string) error {
 	})
 }
 
+// webhookLimit is how large a request may be.
+func (c *Controller) webhookLimit(ctx context.Context) int64 {
+	written := &corev1.ConfigMap{}
+	if err := c.manager.GetClient().Get(ctx, types.NamespacedName{Namespace: c.opts.Namespace, Name: settings.Name}, written); err != nil {
+		return 0
+	}
+	limit, err := settings.WebhookLimit(written.Data)
+	if err != nil {
+		c.opts.Log.Info("a setting cannot be read and is left out", "problem", err.Error())
+	}
+	return limit
+}
+
 // pushed has the repositories looked at that a push concerns.
 func (c *Controller) pushed(ctx context.Context, push webhook.Push) error {
 	apps, err := c.apps.all(ctx)
 	if err != nil {
 		return err
 	}
-	concerned := map[string][]*v1alpha1.Application{}
+	concerned := map[string]bool{}
 	for i := range apps {
 		for _, src := range apps[i].Spec.EffectiveSources() {
-			if src.Chart == "" && push.Concerns(src.RepoURL) {
-				concerned[src.RepoURL] = append(concerned[src.RepoURL], &apps[i])
+			if push.ConcernsSource(src.RepoURL, src.Chart) {
+				concerned[src.RepoURL] = true
 			}
 		}
 	}
 	c.opts.Log.V(1).Info("a push was announced", "provider", push.Provider, "repositories", push.URLs, "refs", push.Refs, "followed", len(concerned))
+	if len(concerned) == 0 {
+		return nil
+	}
+	repos := slices.Sorted(maps.Keys(concerned))
 	select {
 	case <-c.manager.Elected():
 	default:
-		return c.passOn(ctx, concerned)
+		return c.passOn(ctx, repos)
 	}
 	var errs []error
-	for repo := range concerned {
+	for _, repo := range repos {
 		errs = append(errs, c.Refresh(ctx, repo))
-	}
-	return errors.Join(errs...)
-}
-
-// passOn tells the replica that acts, by the annotation that people use.
-func (c *Controller) passOn(ctx context.Context, concerned map[string][]*v1alpha1.Application) error {
-	var errs []error
-	for _, apps := range concerned {
-		for _, app := range apps {
-			if _, asked := app.Annotations[v1alpha1.AnnotationRefresh]; asked {
-				continue
-			}
-			patch := fmt.Sprintf(`{"metadata":{"annotations":{%q:%q}}}`, v1alpha1.AnnotationRefresh, v1alpha1.RefreshNormal)
-			errs = append(errs, client.IgnoreNotFound(c.manager.GetClient().Patch(ctx, app.DeepCopy(), client.RawPatch(types.MergePatchType, []byte(patch)))))
-		}
 	}
 	return errors.Join(errs...)
 }
@@ -108,7 +113,7 @@ func (c *Controller) webhookSecrets(ctx context.Context) (webhook.Secrets, error
 	for key, field := range map[string]*string{
 		"webhook.github.secret": &s.GitHub, "webhook.gitlab.secret": &s.GitLab, "webhook.gogs.secret": &s.Gogs,
 		"webhook.bitbucket.uuid": &s.BitbucketUUID, "webhook.bitbucketserver.secret": &s.BitbucketServer,
-		"webhook.azuredevops.username": &s.AzureUsername, "webhook.azuredevops.password": &s.AzurePassword,
+		"webhook.harbor.secret": &s.Harbor, "webhook.azuredevops.username": &s.AzureUsername, "webhook.azuredevops.password": &s.AzurePassword,
 	} {
 		if *field, err = c.referred(ctx, data, key); err != nil {
 			return webhook.Secrets{}, err

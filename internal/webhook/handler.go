@@ -4,11 +4,15 @@
 package webhook
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"time"
+
+	"golang.org/x/sync/semaphore"
 )
 
 // DefaultLimit is how large a request may be unless told otherwise.
@@ -22,8 +26,32 @@ type Handler struct {
 	Deliver func(context.Context, Push) error
 	// Refused is told why a request was not taken; may be nil.
 	Refused func(reason error, from string)
-	// Limit is how large a request may be; DefaultLimit if it is zero.
-	Limit int64
+	// Limit returns how large a request may be; DefaultLimit if it is nil or says zero.
+	Limit func(context.Context) int64
+	// Memory bounds what the requests that are read at a moment may take together;
+	// may be nil.
+	Memory *semaphore.Weighted
+}
+
+// NewMemory bounds requests to a few of the largest, and thousands of usual ones.
+func NewMemory() *semaphore.Weighted { return semaphore.NewWeighted(memory) }
+
+const memory = 4 * DefaultLimit
+
+// reserve sets memory aside for a request.
+func (h Handler) reserve(r *http.Request, limit int64) (release func(), ok bool) {
+	if h.Memory == nil {
+		return func() {}, true
+	}
+	size := r.ContentLength
+	if size < 0 || size > limit {
+		size = limit
+	}
+	size = min(size, memory)
+	if !h.Memory.TryAcquire(size) {
+		return nil, false
+	}
+	return func() { h.Memory.Release(size) }, true
 }
 
 // ServeHTTP implements http.Handler: 200 if the request was understood, 400 if not,
@@ -37,13 +65,23 @@ func (h Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), 30*time.Second)
 	defer cancel()
-	limit := h.Limit
-	if limit == 0 {
-		limit = DefaultLimit
+	limit := int64(DefaultLimit)
+	if h.Limit != nil {
+		limit = cmp.Or(h.Limit(ctx), limit)
 	}
+	release, ok := h.reserve(r, limit)
+	if !ok {
+		h.refuse(w, r, http.StatusServiceUnavailable, errors.New("too many requests at once: come again"))
+		return
+	}
+	defer release()
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, limit))
 	if err != nil {
-		h.refuse(w, r, http.StatusBadRequest, errors.New("the body cannot be read, or is too large"))
+		reason := errors.New("the body cannot be read to its end")
+		if large, ok := errors.AsType[*http.MaxBytesError](err); ok {
+			reason = fmt.Errorf("the body is larger than %d MiB (webhook.maxPayloadSizeMB in the ConfigMap argocd-cm)", large.Limit>>20)
+		}
+		h.refuse(w, r, http.StatusBadRequest, reason)
 		return
 	}
 	secrets, err := h.Secrets(ctx)

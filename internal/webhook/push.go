@@ -16,6 +16,23 @@ type Push struct {
 	URLs []string
 	// Refs that have changed, in full: refs/heads/main. Empty means that nobody says.
 	Refs []string
+	// Artifact tells that the repository is one of a registry.
+	Artifact bool
+}
+
+// ConcernsSource tells whether the push is about what a source names: a Git
+// repository, an artifact, or a chart in a registry, whose URL may lack the scheme.
+func (p Push) ConcernsSource(repository, chart string) bool {
+	if !p.Artifact {
+		return chart == "" && p.Concerns(repository)
+	}
+	if !strings.Contains(repository, "://") {
+		repository = "oci://" + repository
+	}
+	if chart != "" {
+		repository = strings.TrimSuffix(repository, "/") + "/" + chart
+	}
+	return strings.HasPrefix(repository, "oci://") && p.Concerns(repository)
 }
 
 // Concerns tells whether the push is about a repository, however its URL is
@@ -61,6 +78,13 @@ func place(raw string) string {
 		}
 	}
 	path = strings.TrimSuffix(strings.Trim(path, "/"), ".git")
+	if organisation, ok := strings.CutSuffix(host, ".visualstudio.com"); ok {
+		// The older names of Azure DevOps, https://ORG.visualstudio.com/PROJECT/_git/REPO
+		// and ORG@vs-ssh.visualstudio.com:v3/ORG/PROJECT/REPO.
+		if host = "dev.azure.com"; organisation != "vs-ssh" {
+			path = organisation + "/" + strings.TrimPrefix(path, "DefaultCollection/")
+		}
+	}
 	if host == "dev.azure.com" {
 		// https://dev.azure.com/ORG/PROJECT/_git/REPO, git@ssh.dev.azure.com:v3/ORG/PROJECT/REPO
 		path = strings.Replace(strings.TrimPrefix(path, "v3/"), "/_git/", "/", 1)

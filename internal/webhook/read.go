@@ -24,6 +24,9 @@ type Secrets struct {
 	GitHub, GitLab, Gogs           string
 	BitbucketUUID, BitbucketServer string
 	AzureUsername, AzurePassword   string
+	// Harbor is the whole value of the header Authorization. Without it Harbor is not
+	// listened to.
+	Harbor string
 }
 
 var (
@@ -37,7 +40,7 @@ var (
 // that change no ref, such as a ping.
 func Read(header func(name string) string, body []byte, secrets Secrets) (*Push, error) {
 	for _, p := range providers() {
-		if header(p.mark) == "" {
+		if header(p.mark) == "" || p.deaf != nil && p.deaf(secrets) {
 			continue
 		}
 		if !p.authentic(header, body, secrets) {
@@ -51,9 +54,13 @@ func Read(header func(name string) string, body []byte, secrets Secrets) (*Push,
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", p.name, err)
 		}
-		push, err := p.read(payload)
+		read := p.read
+		if p.mark == markGitHub && event != eventPush {
+			read = readPackage
+		}
+		push, err := read(payload)
 		if err != nil {
-			return nil, fmt.Errorf("%s: the body of %s cannot be read: %w", p.name, event, err)
+			return nil, fmt.Errorf("%s: the body cannot be read: %w", p.name, err)
 		}
 		if push != nil {
 			push.Provider = p.name
@@ -71,18 +78,26 @@ type provider struct {
 	authentic func(header func(string) string, body []byte, s Secrets) bool
 	wanted    func(event string) bool
 	read      func(body []byte) (*Push, error)
+	// deaf tells that its requests are not listened to; may be nil.
+	deaf func(Secrets) bool
 }
+
+const (
+	markGitHub = "X-GitHub-Event"
+	eventPush  = "push"
+)
 
 // providers are tried in this order: Gitea sends the marks of Gogs and GitHub, too,
 // and Bitbucket Cloud that of Bitbucket Server.
 func providers() []provider {
 	return []provider{
-		{"Azure DevOps", "X-Vss-Activityid", azureAuthentic, always, readAzure},
-		{"Gogs", "X-Gogs-Event", signed("X-Gogs-Signature", "", func(s Secrets) string { return s.Gogs }), events("push", "create", "delete"), readGitHub},
-		{"GitHub", "X-GitHub-Event", signed("X-Hub-Signature-256", "sha256=", func(s Secrets) string { return s.GitHub }), events("push"), readGitHub},
-		{"GitLab", "X-Gitlab-Event", gitLabAuthentic, events("Push Hook", "Tag Push Hook", "System Hook"), readGitLab},
-		{"Bitbucket", "X-Hook-UUID", bitbucketAuthentic, always, readBitbucket},
-		{"Bitbucket Server", "X-Event-Key", signed("X-Hub-Signature", "sha256=", func(s Secrets) string { return s.BitbucketServer }), events("repo:refs_changed"), readBitbucketServer},
+		{"Azure DevOps", "X-Vss-Activityid", azureAuthentic, always, readAzure, nil},
+		{"Gogs", "X-Gogs-Event", signed("X-Gogs-Signature", "", func(s Secrets) string { return s.Gogs }), events(eventPush, "create", "delete"), readGitHub, nil},
+		{"GitHub", markGitHub, signed("X-Hub-Signature-256", "sha256=", func(s Secrets) string { return s.GitHub }), events(eventPush, "package", "registry_package"), readGitHub, nil},
+		{"GitLab", "X-Gitlab-Event", gitLabAuthentic, events("Push Hook", "Tag Push Hook", "System Hook"), readGitLab, nil},
+		{"Bitbucket", "X-Hook-UUID", bitbucketAuthentic, always, readBitbucket, nil},
+		{"Bitbucket Server", "X-Event-Key", signed("X-Hub-Signature", "sha256=", func(s Secrets) string { return s.BitbucketServer }), events("repo:refs_changed"), readBitbucketServer, nil},
+		{"Harbor", harborMark, harborAuthentic, always, readHarbor, func(s Secrets) bool { return s.Harbor == "" }},
 	}
 }
 

@@ -16,6 +16,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sync/semaphore"
 
 	"github.com/wavetrain/wavetrain/internal/webhook"
 )
@@ -33,6 +34,9 @@ const (
 	gitlab = `{"object_kind":"push","event_name":"push","ref":"refs/heads/main","project":{"web_url":"https://gitlab.example.test/acme/deploy","git_http_url":"https://gitlab.example.test/acme/deploy.git","git_ssh_url":"git@gitlab.example.test:acme/deploy.git","default_branch":"main"}}`
 	cloud  = `{"push":{"changes":[{"new":{"type":"branch","name":"main"},"old":{"type":"branch","name":"main"}},{"new":null,"old":{"type":"tag","name":"v1"}}]},"repository":{"full_name":"acme/deploy","links":{"html":{"href":"https://bitbucket.org/acme/deploy"}}}}`
 	server = `{"eventKey":"repo:refs_changed","changes":[{"ref":{"id":"refs/heads/main","displayId":"main","type":"BRANCH"}}],"repository":{"slug":"deploy","links":{"clone":[{"href":"ssh://git@git.example.test:7999/acme/deploy.git","name":"ssh"},{"href":"https://git.example.test/scm/acme/deploy.git","name":"http"}]}}}`
+	ghcr   = `{"action":"published","package":{"name":"charts/shop","namespace":"acme","package_type":"CONTAINER","owner":{"login":"acme","type":"Organization"},"package_version":{"version":"sha256:1f","container_metadata":{"tag":{"name":"1.2.0","digest":"sha256:1f"}},"package_url":"ghcr.io/acme/charts/shop:1.2.0"}},"repository":{"html_url":"https://github.com/acme/deploy","clone_url":"https://github.com/acme/deploy.git"}}`
+	harbor = `{"type":"PUSH_ARTIFACT","occur_at":1586922308,"operator":"admin","event_data":{"resources":[{"digest":"sha256:8a9e","tag":"1.2.0","resource_url":"hub.example.test:8443/charts/shop:1.2.0"}],"repository":{"date_created":1586922308,"name":"shop","namespace":"charts","repo_full_name":"charts/shop","repo_type":"private"}}}`
+	events = `{"specversion":"1.0","type":"harbor.artifact.pushed","source":"/projects/1/webhook/policies/15","datacontenttype":"application/json","data":{"resources":[{"digest":"sha256:8a9e","tag":"1.2.0","resource_url":"hub.example.test:8443/charts/shop@sha256:8a9e"}],"repository":{"name":"shop","repo_full_name":"charts/shop"}},"operator":"admin"}`
 	azure  = `{"eventType":"git.push","resource":{"refUpdates":[{"name":"refs/heads/main"}],"repository":{"remoteUrl":"https://dev.azure.com/acme/shop/_git/deploy","defaultBranch":"refs/heads/main"}}}`
 )
 
@@ -83,16 +87,92 @@ func TestRead(t *testing.T) {
 	}
 }
 
+func TestRegistries(t *testing.T) {
+	secrets := webhook.Secrets{GitHub: "hub", Harbor: "Bearer h4rb0r"}
+	for name, c := range map[string]struct {
+		body   string
+		header map[string]string
+		spoil  string
+		host   string
+	}{
+		"ghcr":     {ghcr, map[string]string{"X-GitHub-Event": "package", "X-Hub-Signature-256": "sha256=" + mac("hub", ghcr)}, "X-Hub-Signature-256", "ghcr.io/acme"},
+		"ghcr old": {strings.Replace(ghcr, `"package"`, `"registry_package"`, 1), map[string]string{"X-GitHub-Event": "registry_package", "X-Hub-Signature-256": "sha256=" + mac("hub", strings.Replace(ghcr, `"package"`, `"registry_package"`, 1))}, "X-Hub-Signature-256", "ghcr.io/acme"},
+		"harbor":   {harbor, map[string]string{"Authorization": "Bearer h4rb0r"}, "Authorization", "hub.example.test:8443"},
+		"events":   {events, map[string]string{"Authorization": "Bearer h4rb0r", "Content-Type": "application/cloudevents+json"}, "Authorization", "hub.example.test:8443"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			header := func(name string) string { return c.header[name] }
+			push, err := webhook.Read(header, []byte(c.body), secrets)
+			if err != nil || push == nil {
+				t.Fatalf("got %v, %v", push, err)
+			}
+			for _, source := range []struct {
+				reason, repository, chart string
+				want                      bool
+			}{
+				{"a chart, as Argo CD writes it", c.host + "/charts", "shop", true},
+				{"a chart, with scheme", "oci://" + c.host + "/charts", "shop", true},
+				{"an artifact", "oci://" + c.host + "/charts/shop", "", true},
+				{"another chart", c.host + "/charts", "store", false},
+				{"the repository of the packages' sources", "https://github.com/acme/deploy", "", false},
+				{"a Helm repository on that host", "https://" + c.host + "/charts", "shop", false},
+			} {
+				if got := push.ConcernsSource(source.repository, source.chart); got != source.want {
+					t.Errorf("%s: concerned is %v", source.reason, got)
+				}
+			}
+			c.header[c.spoil] += "0"
+			if _, err := webhook.Read(header, []byte(c.body), secrets); !errors.Is(err, webhook.ErrRefused) {
+				t.Errorf("with a wrong %s: %v", c.spoil, err)
+			}
+		})
+	}
+	// Nothing but its secret tells a request of Harbor from any other.
+	_, err := webhook.Read(func(string) string { return "" }, []byte(harbor), secrets)
+	if !errors.Is(err, webhook.ErrUnknown) {
+		t.Errorf("without the header: %v", err)
+	}
+	for _, given := range []string{"", "Bearer h4rb0r"} {
+		_, err := webhook.Read(func(name string) string { return map[string]string{"Authorization": given}[name] }, []byte(harbor), webhook.Secrets{})
+		if !errors.Is(err, webhook.ErrUnknown) {
+			t.Errorf("an installation without a secret: %v", err)
+		}
+	}
+}
+
+func TestAzureByItsOlderNames(t *testing.T) {
+	body := strings.Replace(azure, "https://dev.azure.com/acme/", "https://acme.visualstudio.com/DefaultCollection/", 1)
+	for _, sent := range []string{azure, body} {
+		push, err := webhook.Read(func(h string) string { return map[string]string{"X-Vss-Activityid": "1"}[h] }, []byte(sent), webhook.Secrets{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, repository := range []string{
+			"https://dev.azure.com/acme/shop/_git/deploy", "https://acme@dev.azure.com/acme/shop/_git/deploy", "https://acme.visualstudio.com/shop/_git/deploy",
+			"git@ssh.dev.azure.com:v3/acme/shop/deploy", "acme@vs-ssh.visualstudio.com:v3/acme/shop/deploy",
+		} {
+			if !push.Concerns(repository) {
+				t.Errorf("a push to %v is not taken for one to %s", push.URLs, repository)
+			}
+		}
+		if push.Concerns("https://other.visualstudio.com/shop/_git/deploy") {
+			t.Errorf("a push to %v is taken for one to another organisation", push.URLs)
+		}
+	}
+}
+
 func TestEventsThatAreNoPush(t *testing.T) {
 	for name, c := range map[string]struct{ header, event, body string }{
 		"ping":   {"X-GitHub-Event", "ping", `{"zen":"x"}`},
+		"npm":    {"X-GitHub-Event", "package", `{"package":{"name":"x","package_type":"npm","owner":{"login":"acme"}}}`},
+		"scan":   {"Authorization", "s", `{"type":"SCANNING_COMPLETED"}`},
 		"user":   {"X-Gitlab-Event", "System Hook", `{"event_name":"user_create"}`},
 		"issue":  {"X-Hook-UUID", "7", `{"issue":{}}`},
 		"build":  {"X-Vss-Activityid", "7", `{"eventType":"build.complete"}`},
 		"server": {"X-Event-Key", "diagnostics:ping", `{}`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			push, err := webhook.Read(func(h string) string { return map[string]string{c.header: c.event}[h] }, []byte(c.body), webhook.Secrets{})
+			push, err := webhook.Read(func(h string) string { return map[string]string{c.header: c.event}[h] }, []byte(c.body), webhook.Secrets{Harbor: "s"})
 			if push != nil || err != nil {
 				t.Errorf("got %v, %v; want nothing", push, err)
 			}
@@ -101,16 +181,16 @@ func TestEventsThatAreNoPush(t *testing.T) {
 }
 
 func FuzzRead(f *testing.F) {
-	for _, body := range []string{github, gitlab, cloud, server, azure, "{}", "null", "[]"} {
+	for _, body := range []string{github, gitlab, cloud, server, azure, ghcr, harbor, events, "{}", "null", "[]"} {
 		f.Add(body)
 	}
 	f.Fuzz(func(t *testing.T, body string) {
-		for _, mark := range []string{"X-Vss-Activityid", "X-Gogs-Event", "X-GitHub-Event", "X-Gitlab-Event", "X-Hook-UUID", "X-Event-Key"} {
+		for _, mark := range []string{"X-Vss-Activityid", "X-Gogs-Event", "X-GitHub-Event", "X-Gitlab-Event", "X-Hook-UUID", "X-Event-Key", "Authorization"} {
 			event := map[string]string{"X-Gitlab-Event": "Push Hook", "X-Event-Key": "repo:refs_changed"}[mark]
 			if event == "" {
 				event = "push"
 			}
-			push, err := webhook.Read(func(h string) string { return map[string]string{mark: event}[h] }, []byte(body), webhook.Secrets{})
+			push, err := webhook.Read(func(h string) string { return map[string]string{mark: event}[h] }, []byte(body), webhook.Secrets{Harbor: event})
 			if err == nil && push != nil && len(push.URLs) == 0 {
 				t.Errorf("%s: a push without a repository", mark)
 			}
@@ -124,7 +204,7 @@ func TestHandler(t *testing.T) {
 	handler := webhook.Handler{
 		Secrets: func(context.Context) (webhook.Secrets, error) { return webhook.Secrets{GitHub: "hub"}, secretsFail },
 		Deliver: func(_ context.Context, p webhook.Push) error { delivered = append(delivered, p); return failing },
-		Limit:   4096,
+		Limit:   func(context.Context) int64 { return 4096 },
 	}
 	request := func(method, body string, header map[string]string) int {
 		r := httptest.NewRequest(method, "/api/webhook", strings.NewReader(body))
@@ -162,5 +242,42 @@ func TestHandler(t *testing.T) {
 	delivered = nil
 	if code := request(http.MethodPost, github, good); code != http.StatusServiceUnavailable || len(delivered) > 0 {
 		t.Errorf("a request that cannot be authenticated: code %d, %d pushes", code, len(delivered))
+	}
+}
+
+// Requests that are read hold memory: beyond a bound they have to come again, and
+// what was given out comes back.
+func TestRequestsAtOnce(t *testing.T) {
+	reading, goOn := make(chan struct{}), make(chan struct{})
+	handler := webhook.Handler{
+		Secrets: func(context.Context) (webhook.Secrets, error) { return webhook.Secrets{}, nil },
+		Deliver: func(context.Context, webhook.Push) error {
+			reading <- struct{}{}
+			<-goOn
+			return nil
+		},
+		Memory: semaphore.NewWeighted(int64(len(github))),
+	}
+	post := func() int {
+		r := httptest.NewRequest(http.MethodPost, "/api/webhook", strings.NewReader(github))
+		r.Header.Set("X-GitHub-Event", "push")
+		w := httptest.NewRecorder()
+		handler.ServeHTTP(w, r)
+		return w.Code
+	}
+	first := make(chan int)
+	go func() { first <- post() }()
+	<-reading
+	if code := post(); code != http.StatusServiceUnavailable {
+		t.Errorf("a request too many: code %d", code)
+	}
+	close(goOn)
+	if code := <-first; code != http.StatusOK {
+		t.Errorf("the first request: code %d", code)
+	}
+	go func() { first <- post() }()
+	<-reading
+	if code := <-first; code != http.StatusOK {
+		t.Errorf("a request afterwards: code %d", code)
 	}
 }
