@@ -245,11 +245,19 @@ func (e entry) describe(repo *source.Repository) {
 	fill(&c.SSHKey, "sshPrivateKey")
 	fill(&c.ClientCertificate, "tlsClientCertData")
 	fill(&c.ClientKey, "tlsClientCertKey")
+	fill(&c.GoogleKey, "gcpServiceAccountKey")
 	fill(&c.Proxy, "proxy")
 	fill(&c.NoProxy, "noProxy")
 	c.Insecure = c.Insecure || e.is("insecure") || e.is("insecureIgnoreHostKey")
 	repo.LFS = repo.LFS || e.is("enableLfs")
 	repo.PlainHTTP = repo.PlainHTTP || e.is("insecureOCIForceHttp")
+	if c.Azure == nil && (e.get("azureServicePrincipalClientId") != "" || e.is("useAzureWorkloadIdentity")) {
+		c.Azure = &source.AzureIdentity{
+			TenantID: e.get("azureServicePrincipalTenantId"), ClientID: e.get("azureServicePrincipalClientId"),
+			ClientSecret: e.get("azureServicePrincipalClientSecret"), Authority: e.get("azureActiveDirectoryEndpoint"),
+			Workload: e.is("useAzureWorkloadIdentity"),
+		}
+	}
 	if c.GitHubApp == nil && e.get("githubAppPrivateKey") != "" {
 		c.GitHubApp = &source.GitHubApp{
 			ID: e.get("githubAppID"), InstallationID: e.get("githubAppInstallationID"),
@@ -259,7 +267,8 @@ func (e entry) describe(repo *source.Repository) {
 }
 
 func hasLogin(c source.Credentials) bool {
-	return c.Username != "" || c.Password != "" || c.BearerToken != "" || c.SSHKey != "" || c.ClientCertificate != "" || c.GitHubApp != nil
+	return c.Username != "" || c.Password != "" || c.BearerToken != "" || c.SSHKey != "" || c.ClientCertificate != "" ||
+		c.GitHubApp != nil || c.GoogleKey != "" || c.Azure != nil
 }
 
 // SameAddress compares URLs as people spell them; those of OCI registries are

@@ -60,11 +60,16 @@ func (e entry) known(template bool) KnownRepository {
 		{"bearerToken", "bearer token"},
 		{"sshPrivateKey", "SSH key"},
 		{"githubAppPrivateKey", "GitHub App"},
+		{"gcpServiceAccountKey", "Google service account"},
+		{"azureServicePrincipalClientSecret", "Azure service principal"},
 		{"tlsClientCertData", "client certificate"},
 	} {
 		if e.get(kind.key) != "" {
 			k.Credentials = append(k.Credentials, kind.name)
 		}
+	}
+	if e.is("useAzureWorkloadIdentity") {
+		k.Credentials = append(k.Credentials, "Azure workload identity")
 	}
 	return k
 }

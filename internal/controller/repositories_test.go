@@ -30,6 +30,10 @@ func TestFindRepository(t *testing.T) {
 			secret("everybody", "url", "https://git.example.test/acme/deploy.git", "type", "git", "username", "all", "password", "p"),
 			secret("full", "url", "https://git.example.test:8443/full", "bearerToken", "b", "tlsClientCertData", "cert", "tlsClientCertKey", "key",
 				"insecure", "true", "proxy", "http://proxy", "noProxy", "a,b", "enableLfs", "true"),
+			secret("gcp", "url", "https://source.example.test/p/shop/r/deploy", "gcpServiceAccountKey", "{}"),
+			secret("azure", "url", "https://dev.azure.example.test/acme/shop", "azureServicePrincipalTenantId", "t", "azureServicePrincipalClientId", "c",
+				"azureServicePrincipalClientSecret", "s", "azureActiveDirectoryEndpoint", "https://login"),
+			secret("workload", "url", "acme.azurecr.example.test/charts", "type", "helm", "enableOCI", "true", "useAzureWorkloadIdentity", "true"),
 			secret("hub", "url", "https://github.com/acme/x", "githubAppID", "1", "githubAppInstallationID", "2", "githubAppPrivateKey", "k", "githubAppEnterpriseBaseUrl", "https://ghe/api/v3"),
 			secret("plain", "url", "https://git.example.test/acme/plain", "proxy", "http://proxy"),
 			secret("scoped", "url", "https://git.example.test/acme/deploy", "project", "shop", "username", "shop", "password", "p"),
@@ -59,6 +63,9 @@ func TestFindRepository(t *testing.T) {
 		"registry":         {"an OCI registry, with its scheme", "oci://app.example.test/acme/deploy", "", source.Repository{Known: true, Kind: source.OCI, Credentials: source.Credentials{Username: "robot", Password: "p", KnownHosts: &hosts}}},
 		"everything":       {"all keys; certificates go by host name", "https://git.example.test:8443/full", "", source.Repository{Known: true, LFS: true, Credentials: source.Credentials{BearerToken: "b", ClientCertificate: "cert", ClientKey: "key", Insecure: true, Proxy: "http://proxy", NoProxy: "a,b", Authorities: "PEM", KnownHosts: &hosts}}},
 		"github":           {"a GitHub App", "https://github.com/acme/x.git", "", source.Repository{Known: true, Credentials: source.Credentials{GitHubApp: &source.GitHubApp{ID: "1", InstallationID: "2", PrivateKey: "k", BaseURL: "https://ghe/api/v3"}, KnownHosts: &hosts}}},
+		"google":           {"a service account", "https://source.example.test/p/shop/r/deploy", "", source.Repository{Known: true, Credentials: source.Credentials{GoogleKey: "{}", KnownHosts: &hosts}}},
+		"azure":            {"a service principal", "https://dev.azure.example.test/acme/shop", "", source.Repository{Known: true, Credentials: source.Credentials{Azure: &source.AzureIdentity{TenantID: "t", ClientID: "c", ClientSecret: "s", Authority: "https://login"}, KnownHosts: &hosts}}},
+		"workload":         {"the identity of the Pod", "acme.azurecr.example.test/charts", "", source.Repository{Known: true, Kind: source.OCI, Credentials: source.Credentials{Azure: &source.AzureIdentity{Workload: true}, KnownHosts: &hosts}}},
 		"nothing is known": {"a public repository", "https://public.example.test/x", "", source.Repository{Credentials: source.Credentials{KnownHosts: &hosts}}},
 	} {
 		t.Run(name, func(t *testing.T) {

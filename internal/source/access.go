@@ -78,12 +78,9 @@ func (s *Store) accessHTTP(ctx context.Context, a *access, repo Repository, cred
 
 // authorization is the value of the header of that name, empty for none.
 func (s *Store) authorization(ctx context.Context, repo Repository, creds Credentials) (string, error) {
-	if creds.GitHubApp != nil {
-		token, err := s.tokens.get(ctx, repo, *creds.GitHubApp)
-		if err != nil {
-			return "", err
-		}
-		creds.Username, creds.Password = "x-access-token", token
+	creds, err := s.identity(ctx, repo, creds)
+	if err != nil {
+		return "", err
 	}
 	switch {
 	case creds.BearerToken != "":

@@ -55,7 +55,7 @@ func (o *artifacts) check(ctx context.Context, t Target) (string, error) {
 	if err != nil {
 		return "", o.fail(t, "read", Other, "the address is none of an OCI registry: "+err.Error(), err)
 	}
-	repo, err := o.repository(Target{Repository: t.Repository, Chart: "x"})
+	repo, err := o.repository(ctx, Target{Repository: t.Repository, Chart: "x"})
 	if err != nil {
 		return "", err
 	}

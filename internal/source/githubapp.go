@@ -5,17 +5,19 @@ package source
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
+	"net/url"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/golang-jwt/jwt/v5"
+	"golang.org/x/sync/singleflight"
 	"k8s.io/utils/clock"
 )
 
@@ -34,10 +36,11 @@ const gitHubAPI = "https://api.github.com"
 // tokenMargin is how long before its end a token is not used any more.
 const tokenMargin = 2 * time.Minute
 
-// appTokens keeps tokens of GitHub Apps until they expire.
+// appTokens keeps tokens of GitHub Apps and clouds until they expire.
 type appTokens struct {
 	clock clock.PassiveClock
 	store *Store
+	asks  singleflight.Group
 
 	mu     sync.Mutex
 	tokens map[string]appToken
@@ -49,19 +52,35 @@ type appToken struct {
 }
 
 func (t *appTokens) get(ctx context.Context, repo Repository, app GitHubApp) (string, error) {
-	sum := sha256.Sum256([]byte(strings.Join([]string{app.ID, app.InstallationID, app.BaseURL, app.PrivateKey}, "\x00")))
-	key := hex.EncodeToString(sum[:])
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if known, ok := t.tokens[key]; ok && t.clock.Now().Before(known.ExpiresAt.Add(-tokenMargin)) {
-		return known.Token, nil
+	parts := []string{app.ID, app.InstallationID, app.BaseURL, app.PrivateKey}
+	if app.InstallationID == "" {
+		parts = append(parts, pathOf(repo.URL))
 	}
-	token, err := t.fetch(ctx, repo, app)
-	if err != nil {
-		return "", err
-	}
-	t.tokens[key] = token
-	return token.Token, nil
+	return t.remember(strings.Join(parts, "\x00"), func() (appToken, error) { return t.fetch(ctx, repo, app) })
+}
+
+// remember asks for a token unless there is one that is good for a while.
+func (t *appTokens) remember(key string, ask func() (appToken, error)) (string, error) {
+	key = sha256Hex([]byte(key))
+	value, err, _ := t.asks.Do(key, func() (any, error) {
+		t.mu.Lock()
+		known, ok := t.tokens[key]
+		t.mu.Unlock()
+		if ok && t.clock.Now().Before(known.ExpiresAt.Add(-tokenMargin)) {
+			return known.Token, nil
+		}
+		token, err := ask()
+		if err != nil {
+			return "", err
+		}
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		maps.DeleteFunc(t.tokens, func(_ string, old appToken) bool { return t.clock.Now().After(old.ExpiresAt) })
+		t.tokens[key] = token
+		return token.Token, nil
+	})
+	token, _ := value.(string)
+	return token, err
 }
 
 func (t *appTokens) fetch(ctx context.Context, repo Repository, app GitHubApp) (appToken, error) {
@@ -69,8 +88,8 @@ func (t *appTokens) fetch(ctx context.Context, repo Repository, app GitHubApp) (
 	fail := func(reason Reason, detail, hint string, err error) error {
 		return &Error{Op: op, URL: repo.Display(), Reason: reason, Detail: detail, Hint: hint, Err: err}
 	}
-	if app.ID == "" || app.InstallationID == "" {
-		return appToken{}, fail(Unauthenticated, "githubAppID or githubAppInstallationID is missing", "complete its repository Secret", nil)
+	if app.ID == "" {
+		return appToken{}, fail(Unauthenticated, "githubAppID is missing", "complete its repository Secret", nil)
 	}
 	key, err := jwt.ParseRSAPrivateKeyFromPEM([]byte(app.PrivateKey))
 	if err != nil {
@@ -90,33 +109,61 @@ func (t *appTokens) fetch(ctx context.Context, repo Repository, app GitHubApp) (
 	if base == "" {
 		base = gitHubAPI
 	}
-	address := base + "/app/installations/" + app.InstallationID + "/access_tokens"
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, address, http.NoBody)
-	if err != nil {
-		return appToken{}, fail(Other, "githubAppEnterpriseBaseURL is no URL", "correct its repository Secret", nil)
-	}
-	req.Header.Set("Authorization", "Bearer "+signed)
-	req.Header.Set("Accept", "application/vnd.github+json")
 	client, err := t.store.httpClient(repo.Credentials, base)
 	if err != nil {
 		return appToken{}, err
 	}
-	res, err := client.Do(req)
-	if err != nil {
-		return appToken{}, fail(Unavailable, httpTrouble(err), "it is asked again later", err)
+	ask := func(method, address string, want int) ([]byte, error) {
+		req, err := http.NewRequestWithContext(ctx, method, base+address, http.NoBody)
+		if err != nil {
+			return nil, fail(Other, "githubAppEnterpriseBaseUrl is no URL", "correct its repository Secret", nil)
+		}
+		req.Header.Set("Authorization", "Bearer "+signed)
+		req.Header.Set("Accept", "application/vnd.github+json")
+		res, err := client.Do(req)
+		if err != nil {
+			return nil, fail(Unavailable, httpTrouble(err), "it is asked again later", err)
+		}
+		defer func() { _ = res.Body.Close() }()
+		body, err := io.ReadAll(io.LimitReader(res.Body, 1<<20))
+		if err != nil {
+			return nil, fail(Unavailable, httpTrouble(err), "it is asked again later", err)
+		}
+		if res.StatusCode != want {
+			return nil, fail(reasonOfStatus(res.StatusCode), fmt.Sprintf("%s answers %s", Host(base), res.Status),
+				"check githubAppID, githubAppInstallationID and githubAppPrivateKey in its repository Secret", nil)
+		}
+		return body, nil
 	}
-	defer func() { _ = res.Body.Close() }()
-	body, err := io.ReadAll(io.LimitReader(res.Body, 1<<20))
-	if err != nil {
-		return appToken{}, fail(Unavailable, httpTrouble(err), "it is asked again later", err)
+	if app.InstallationID == "" {
+		body, err := ask(http.MethodGet, "/repos/"+pathOf(repo.URL)+"/installation", http.StatusOK)
+		if err != nil {
+			return appToken{}, err
+		}
+		var installation struct {
+			ID int64 `json:"id"`
+		}
+		if err := json.Unmarshal(body, &installation); err != nil || installation.ID == 0 {
+			return appToken{}, fail(Unavailable, Host(base)+" does not answer as GitHub's API", "check githubAppEnterpriseBaseUrl", nil)
+		}
+		app.InstallationID = strconv.FormatInt(installation.ID, 10)
 	}
-	if res.StatusCode != http.StatusCreated {
-		return appToken{}, fail(reasonOfStatus(res.StatusCode), fmt.Sprintf("%s answers %s", Host(base), res.Status),
-			"check githubAppID, githubAppInstallationID and githubAppPrivateKey in its repository Secret", nil)
+	body, err := ask(http.MethodPost, "/app/installations/"+url.PathEscape(app.InstallationID)+"/access_tokens", http.StatusCreated)
+	if err != nil {
+		return appToken{}, err
 	}
 	var token appToken
 	if err := json.Unmarshal(body, &token); err != nil || token.Token == "" {
-		return appToken{}, fail(Unavailable, Host(base)+" does not answer as GitHub's API", "check githubAppEnterpriseBaseURL", nil)
+		return appToken{}, fail(Unavailable, Host(base)+" does not answer as GitHub's API", "check githubAppEnterpriseBaseUrl", nil)
 	}
 	return token, nil
+}
+
+// pathOf is the path of a repository on its host, OWNER/NAME.
+func pathOf(raw string) string {
+	u, err := url.Parse(NormaliseURL(raw))
+	if err != nil {
+		return ""
+	}
+	return strings.Trim(u.EscapedPath(), "/")
 }

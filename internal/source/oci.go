@@ -65,13 +65,18 @@ func ociReference(t Target) string {
 }
 
 // repository connects to the repository of a target.
-func (o *artifacts) repository(t Target) (*remote.Repository, error) {
+func (o *artifacts) repository(ctx context.Context, t Target) (*remote.Repository, error) {
 	ref := ociReference(t)
 	repo, err := remote.NewRepository(ref)
 	if err != nil {
 		return nil, o.fail(t, "read", Other, "the address is none of an OCI repository: "+err.Error(), err)
 	}
-	creds := t.Repository.Credentials
+	of := t.Repository
+	of.Kind = OCI
+	creds, err := o.store.identity(ctx, of, of.Credentials)
+	if err != nil {
+		return nil, err
+	}
 	host, _, _ := strings.Cut(ref, "/")
 	client, err := o.store.httpClient(creds, host)
 	if err != nil {
@@ -202,7 +207,7 @@ func (o *artifacts) digest(ctx context.Context, t Target, version string) (strin
 		return "", o.fail(t, "find", NotFound, fmt.Sprintf("%q is no tag", version), nil)
 	}
 	answer, err := o.remember(ctx, t, "tag "+tag, func(ctx context.Context) (ociAnswer, error) {
-		repo, err := o.repository(t)
+		repo, err := o.repository(ctx, t)
 		if err != nil {
 			return ociAnswer{}, err
 		}
@@ -219,7 +224,7 @@ var tagName = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._-]{0,127}$`)
 
 func (o *artifacts) tags(ctx context.Context, t Target) ([]string, error) {
 	answer, err := o.remember(ctx, t, "tags", func(ctx context.Context) (ociAnswer, error) {
-		repo, err := o.repository(t)
+		repo, err := o.repository(ctx, t)
 		if err != nil {
 			return ociAnswer{}, err
 		}
@@ -285,7 +290,7 @@ func (o *artifacts) digestOf(ctx context.Context, t Target, revision string) (st
 // fetch gets manifest and content of a digest, from the cache or the registry.
 func (o *artifacts) fetch(ctx context.Context, t Target, digest, key string) (packed []byte, strip bool, err error) {
 	kept := o.store.archiveFile(key)
-	repo, err := o.repository(t)
+	repo, err := o.repository(ctx, t)
 	if err != nil {
 		return nil, false, err
 	}

@@ -89,6 +89,9 @@ type Credentials struct {
 	// without.
 	Proxy, NoProxy string
 	GitHubApp      *GitHubApp
+	// GoogleKey is the key of a service account of Google Cloud, in its JSON.
+	GoogleKey string
+	Azure     *AzureIdentity
 }
 
 // digest tells whether credentials have changed.
@@ -107,7 +110,7 @@ func (c Credentials) withLogin(raw string) (Credentials, string) {
 	if err != nil || u.User == nil || !isHTTP(raw) {
 		return c, raw
 	}
-	if c.Username == "" && c.Password == "" && c.BearerToken == "" && c.GitHubApp == nil {
+	if c.Username == "" && c.Password == "" && c.BearerToken == "" && c.GitHubApp == nil && c.GoogleKey == "" && c.Azure == nil {
 		c.Username = u.User.Username()
 		c.Password, _ = u.User.Password()
 	}
