@@ -255,6 +255,9 @@ func cause(key manifest.Key, err error) string {
 			return "the Secret cannot be read: values of data must be base64, those of stringData text"
 		}
 		message := oneLine(status.Status().Message)
+		if apierrors.IsInvalid(err) {
+			message = withoutValues(status.Status())
+		}
 		if untyped(err) && key.Group == "" && key.Kind == "Secret" {
 			message, _, _ = strings.Cut(message, ", got ")
 		}
@@ -264,6 +267,28 @@ func cause(key manifest.Key, err error) string {
 		err = urlErr.Err
 	}
 	return oneLine(err.Error())
+}
+
+// withoutValues is the message of a refusal without the whole parts of the object
+// that it quotes: they say nothing that the field's name does not, and what is in
+// them is not for everybody's eyes.
+func withoutValues(status metav1.Status) string {
+	message := oneLine(status.Message)
+	before, _, ok := strings.Cut(message, " is invalid: ")
+	if !ok || status.Details == nil || len(status.Details.Causes) == 0 {
+		return message
+	}
+	parts := make([]string, len(status.Details.Causes))
+	for i, c := range status.Details.Causes {
+		text := oneLine(c.Message)
+		if value, quotes := strings.CutPrefix(text, "Invalid value: "); quotes && strings.ContainsAny(value[:min(1, len(value))], "{[") {
+			if end := max(strings.LastIndex(value, "}: "), strings.LastIndex(value, "]: ")); end > 0 {
+				text = value[end+len("}: "):]
+			}
+		}
+		parts[i] = strings.TrimPrefix(c.Field+": "+text, ": ")
+	}
+	return before + " is invalid: " + strings.Join(parts, ", ")
 }
 
 func fieldsOf(status metav1.Status) string {
