@@ -5,6 +5,7 @@ package cli
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"os"
 	"strings"
@@ -15,50 +16,59 @@ import (
 
 	"github.com/wavetrain/wavetrain/api/v1alpha1"
 	"github.com/wavetrain/wavetrain/internal/controller"
-	"github.com/wavetrain/wavetrain/internal/manifest"
+	"github.com/wavetrain/wavetrain/internal/plan"
+	"github.com/wavetrain/wavetrain/internal/release"
+	"github.com/wavetrain/wavetrain/internal/rollout"
+	"github.com/wavetrain/wavetrain/internal/rollout/machine"
 	"github.com/wavetrain/wavetrain/internal/source"
 	"github.com/wavetrain/wavetrain/internal/why"
 )
 
-// reasons is why an Application, or an object of it, is not done.
-type reasons struct {
-	App string `json:"app"`
-	// Operation is what the operation says that it waits for.
-	Operation string       `json:"operation,omitempty"`
-	Phase     string       `json:"phase,omitempty"`
-	Chains    [][]why.Link `json:"chains"`
-}
+// renderPatience is how long why waits for the manifests of an Application, which
+// only make its answers better.
+const renderPatience = 20 * time.Second
 
 func newWhyCmd(s Streams) *cobra.Command {
 	k := newKube(s)
 	var out output
 	cmd := &cobra.Command{
-		Use:   "why APP [KIND/NAME]",
-		Short: "Say why an Application waits, down to what it all hangs on",
-		Long: `Say why an Application waits: from what its operation waits for, over Pods, events, conditions
-and references, down to the object that everything else hangs on.
+		Use:   "why APP|OBJECT [OBJECT]",
+		Short: "Say why an Application or an object waits, down to what it all hangs on",
+		Long: `Say why an Application waits: from what its operation waits for, over Pods, events, conditions,
+quotas and references, down to the object that everything else hangs on. What no object explains
+is told as well: sync windows, projects, prunes that wait for who uses the object.
 
-With KIND/NAME the chain begins at that object of the Application; a group can be given as in
-Cluster.postgresql.cnpg.io/main.
+An OBJECT is KIND/NAME or KIND/NAMESPACE/NAME; a kind can be written as kubectl takes it
+(deploy/web), and with its group: Cluster.postgresql.cnpg.io/main. Without an Application it is
+looked for in the cluster of the kubeconfig, in the namespaces that Applications deliver to; with
+one, in the Application's cluster.
 
 Exit codes: 0 nothing is waited for, 1 something is, 2 wrong usage.`,
 		Example: `  wavetrain why frontend
   wavetrain why frontend Deployment/frontend
-  wavetrain why frontend -o json`,
+  wavetrain why Pod/shop/frontend-5d5f7b7c5-vp4fq
+  wavetrain why job/migrate -o json`,
 		Args:              cobra.RangeArgs(1, 2),
-		ValidArgsFunction: completeApps(k),
+		ValidArgsFunction: completeWhy(k),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := out.check(); err != nil {
 				return err
 			}
-			found, err := findReasons(cmd.Context(), s, k, args)
+			answer, err := findAnswer(cmd.Context(), s, k, args)
 			if err != nil {
 				return err
 			}
-			if done, err := out.structured(s.Out, found); done || err != nil {
+			done, err := out.structured(s.Out, answer)
+			if err != nil {
 				return err
 			}
-			return printReasons(s, found)
+			if !done {
+				printAnswer(s, args[len(args)-1], answer)
+			}
+			if answer.Waits {
+				return withCode(exitFailed, nil)
+			}
+			return nil
 		},
 	}
 	k.addAppFlags(cmd.Flags())
@@ -66,120 +76,110 @@ Exit codes: 0 nothing is waited for, 1 something is, 2 wrong usage.`,
 	return cmd
 }
 
-func findReasons(ctx context.Context, s Streams, k *kube, args []string) (*reasons, error) {
+func findAnswer(ctx context.Context, s Streams, k *kube, args []string) (why.Answer, error) {
+	if len(args) == 1 && strings.Contains(args[0], "/") {
+		if answer, isObject, err := findObject(ctx, s, k, args[0]); isObject || err != nil {
+			return answer, err
+		}
+	}
 	c, app, err := k.application(ctx, args[0])
 	if err != nil {
-		return nil, err
+		return why.Answer{}, err
 	}
-	cfg, err := k.restConfig()
+	e, p, end, err := s.explainer(ctx, k, c, app)
 	if err != nil {
-		return nil, err
+		return why.Answer{}, err
 	}
-	opts := controller.Options{Config: cfg, Namespace: k.namespace}
-	destination, closeDestination, err := controller.OpenDestination(ctx, opts, c, app.Spec.Destination)
-	if err != nil {
-		return nil, err
-	}
-	defer closeDestination()
-	found := &reasons{App: app.Name, Chains: [][]why.Link{}}
-	var keys []manifest.Key
-	if state := app.Status.OperationState; state != nil {
-		found.Phase, found.Operation = string(state.Phase), state.Message
-	}
+	defer end()
 	if len(args) == 2 {
 		key, err := objectOf(app, args[1])
 		if err != nil {
-			return nil, err
+			return why.Answer{}, err
 		}
-		keys = []manifest.Key{key}
-	} else {
-		keys = waitedFor(app)
+		answer, err := e.Object(ctx, key)
+		return belongsTo(answer, app, key), err
 	}
-	e := why.Explainer{Cluster: destination, Produced: s.produced(ctx, opts, c, app)}
-	for _, key := range keys {
-		chain, err := e.Explain(ctx, key)
-		if err != nil {
-			return nil, err
-		}
-		found.Chains = append(found.Chains, chain)
-	}
-	return found, nil
+	return e.Application(ctx, app, p, waitOf(ctx, c, app))
 }
 
-// waitedFor are the objects that an Application's operation waits for or failed
-// at; of one that is through, those that are not healthy.
-func waitedFor(app *v1alpha1.Application) []manifest.Key {
-	namespace := app.Spec.Destination.Namespace
-	if state := app.Status.OperationState; state != nil && state.Phase != v1alpha1.OperationSucceeded {
-		if keys := why.Named(state.Message, namespace); len(keys) > 0 {
-			return keys
-		}
+// waitOf is what the record of an Application's operation says that it waits for.
+// Without a record the status has to do.
+func waitOf(ctx context.Context, c client.Client, app *v1alpha1.Application) *machine.Wait {
+	_, payload, err := release.Load(ctx, c, client.ObjectKeyFromObject(app), app)
+	var state rollout.State
+	if err != nil || payload == nil || json.Unmarshal(payload, &state) != nil || state.Operation == nil {
+		return nil
 	}
-	return why.Named(app.Status.Health.Message, namespace)
+	return state.Operation.Wait
 }
 
-// objectOf finds the object of an Application that an argument names.
-func objectOf(app *v1alpha1.Application, text string) (manifest.Key, error) {
-	kind, name, ok := strings.Cut(text, "/")
-	if !ok {
-		return manifest.Key{}, usageError("%q is no object: write KIND/NAME", text)
+// explainer asks the cluster that an Application goes to. It knows what the
+// Application renders unless that takes too long or cannot be found out.
+func (s Streams) explainer(ctx context.Context, k *kube, c client.Client, app *v1alpha1.Application) (why.Explainer, *plan.Plan, func(), error) {
+	cfg, err := k.restConfig()
+	if err != nil {
+		return why.Explainer{}, nil, nil, err
 	}
-	kind, group, _ := strings.Cut(kind, ".")
-	for _, r := range app.Status.Resources {
-		if r.Kind == kind && r.Name == name && (group == "" || r.Group == group) {
-			return manifest.Key{Group: r.Group, Kind: r.Kind, Namespace: r.Namespace, Name: r.Name}, nil
-		}
+	opts := controller.Options{Config: cfg, Namespace: k.namespace}
+	if preview, end, err := s.preview(ctx, opts, c, app); err == nil {
+		return preview.Explainer(), preview.Plan, end, nil
+	} else if app.Status.Sync.Status != "" {
+		fmt.Fprintf(s.Err, "warning: what the application renders is not known: %v\n", err)
 	}
-	return manifest.Key{}, fmt.Errorf("application %q has no %s: `wavetrain app get %s` lists its objects", app.Name, text, argument(client.ObjectKeyFromObject(app)))
+	destination, end, err := controller.OpenDestination(ctx, opts, c, app.Spec.Destination)
+	if err != nil {
+		return why.Explainer{}, nil, nil, err
+	}
+	return why.Explainer{Cluster: destination}, nil, end, nil
 }
 
-// produced is what controllers make from the objects of an Application. Without
-// its sources chains end earlier.
-func (s Streams) produced(ctx context.Context, opts controller.Options, c client.Client, app *v1alpha1.Application) map[manifest.Key]manifest.Key {
+// preview renders an Application and compares it with its cluster. The function
+// that is returned ends it.
+func (s Streams) preview(ctx context.Context, opts controller.Options, c client.Client, app *v1alpha1.Application) (*controller.Preview, func(), error) {
 	mirrors, err := os.MkdirTemp("", "wavetrain-why-")
 	if err != nil {
-		return nil
+		return nil, nil, err
 	}
-	defer func() { _ = os.RemoveAll(mirrors) }()
+	discard := func() { _ = os.RemoveAll(mirrors) }
 	if opts.Sources, err = source.NewStore(source.Options{Dir: mirrors, Env: s.gitEnv()}); err != nil {
-		return nil
+		discard()
+		return nil, nil, err
 	}
-	defer opts.Sources.Close()
-	preview, err := controller.NewPreview(ctx, opts, c, app)
+	look, cancel := context.WithTimeout(ctx, renderPatience)
+	preview, err := controller.NewPreview(look, opts, c, app)
 	if err != nil {
-		fmt.Fprintf(s.Err, "warning: what the application renders is not known: %v\n", err)
-		return nil
+		cancel()
+		opts.Sources.Close()
+		discard()
+		return nil, nil, err
 	}
-	defer preview.Close()
-	var objects []manifest.Object
-	for _, g := range preview.Plan.Groups {
-		for _, step := range g.Steps {
-			if step.Object != nil {
-				objects = append(objects, *step.Object)
-			}
-		}
-	}
-	return why.Produced(objects)
+	return preview, func() {
+		preview.Close()
+		cancel()
+		opts.Sources.Close()
+		discard()
+	}, nil
 }
 
-func printReasons(s Streams, r *reasons) error {
-	waiting := false
-	if r.Operation != "" && r.Phase != string(v1alpha1.OperationSucceeded) {
-		fmt.Fprintf(s.Out, "%s: %s: %s\n", r.App, r.Phase, r.Operation)
+func printAnswer(s Streams, subject string, a why.Answer) {
+	if !a.Waits {
+		fmt.Fprintf(s.Out, "%s waits for nothing\n", subject)
+		return
 	}
-	now := time.Now()
-	for _, chain := range r.Chains {
+	for _, line := range a.Lines() {
+		fmt.Fprintln(s.Out, line)
+	}
+	for _, chain := range a.Chains {
+		if len(chain) < 2 {
+			continue
+		}
+		fmt.Fprintln(s.Out)
 		for depth, link := range chain {
-			fmt.Fprintf(s.Out, "%s%s\n", strings.Repeat("  ", depth+1), why.Text([]why.Link{link}, now))
-			waiting = waiting || link.State != "Healthy" && link.State != "there"
+			text := link.Text
+			if link.Field != "" {
+				text += "  [" + link.Field + "]"
+			}
+			fmt.Fprintf(s.Out, "%s%s\n", strings.Repeat("  ", depth), text)
 		}
 	}
-	if waiting {
-		return withCode(exitFailed, nil)
-	}
-	if r.Phase == string(v1alpha1.OperationRunning) {
-		return withCode(exitFailed, nil)
-	}
-	fmt.Fprintf(s.Out, "%s waits for nothing\n", r.App)
-	return nil
 }

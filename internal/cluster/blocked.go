@@ -22,39 +22,58 @@ import (
 // can be made, or the object's latest warning. It is empty if nothing is known to
 // be wrong, or if nobody could be asked.
 func (c *Cluster) Blocked(ctx context.Context, key manifest.Key) string {
-	live, err := c.current(ctx, key)
+	return c.Trouble(ctx, key).Text
+}
+
+// Trouble is what keeps an object from getting on.
+type Trouble struct {
+	// Object is the one that tells: the object itself, or one that was made for it.
+	Object manifest.Key
+	// Text is what it tells, in the words of the cluster; empty if nothing is known
+	// to be wrong.
+	Text string
+	// Unstarted is true where no container could be started, or no Pod be made: what
+	// the Pod mentions may be what it lacks.
+	Unstarted bool
+}
+
+// Trouble looks for what keeps an object from getting on, as far down as can be
+// seen.
+func (c *Cluster) Trouble(ctx context.Context, key manifest.Key) Trouble {
+	live, err := c.Current(ctx, key)
 	if err != nil {
-		return ""
+		return Trouble{}
 	}
 	pods, err := c.Pods(ctx, key)
 	if err != nil {
 		pods = nil
 	}
-	if text := c.blockedPods(ctx, pods); text != "" {
-		return text
+	if t := c.blockedPods(ctx, pods); t.Text != "" {
+		return t
 	}
 	if text := c.latestWarning(ctx, key, live); text != "" {
-		return text
+		return Trouble{key, text, len(pods) == 0}
 	}
 	if key.Kind == "Deployment" && len(pods) == 0 {
 		sets, err := c.below(ctx, []*unstructured.Unstructured{live}, replicaSetKind())
 		if err != nil {
-			return ""
+			return Trouble{}
 		}
 		slices.SortStableFunc(sets, func(a, b *unstructured.Unstructured) int { return revision(b) - revision(a) })
 		for _, rs := range sets {
 			if text := c.latestWarning(ctx, manifest.KeyOf(rs), rs); text != "" {
-				return text
+				return Trouble{manifest.KeyOf(rs), text, true}
 			}
 		}
 	}
-	return ""
+	return Trouble{}
 }
 
 // blockedPods returns the most telling reason of some Pods. Where a Pod says only
-// that it is being prepared, its events say more.
-func (c *Cluster) blockedPods(ctx context.Context, pods []*unstructured.Unstructured) string {
-	best := trouble{}
+// that it is being prepared, its events say more, and so they do where it finds no
+// node.
+func (c *Cluster) blockedPods(ctx context.Context, pods []*unstructured.Unstructured) Trouble {
+	best, found := trouble{}, Trouble{}
 	for _, u := range pods {
 		var pod corev1.Pod
 		if runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, &pod) != nil {
@@ -67,10 +86,38 @@ func (c *Cluster) blockedPods(ctx context.Context, pods []*unstructured.Unstruct
 			}
 		}
 		if t.weight > best.weight {
-			best = t
+			if pod.Spec.NodeName == "" {
+				t.text += c.autoscaler(ctx, u)
+			}
+			best, found = t, Trouble{manifest.KeyOf(u), t.text, unstarted(&pod)}
 		}
 	}
-	return best.text
+	return found
+}
+
+// unstarted reports whether nothing of a Pod but its init containers has run.
+func unstarted(pod *corev1.Pod) bool {
+	return pod.Status.Phase == corev1.PodPending && !slices.ContainsFunc(pod.Status.ContainerStatuses, func(s corev1.ContainerStatus) bool {
+		return s.State.Running != nil || s.State.Terminated != nil || s.LastTerminationState.Terminated != nil
+	}) && !slices.ContainsFunc(pod.Status.InitContainerStatuses, func(s corev1.ContainerStatus) bool {
+		return s.State.Running != nil && !restartable(pod, s.Name)
+	})
+}
+
+// autoscaler returns the last words about a Pod without a node of whoever could
+// bring one: they are no warnings.
+func (c *Cluster) autoscaler(ctx context.Context, pod *unstructured.Unstructured) string {
+	events, err := c.Events(ctx, manifest.KeyOf(pod), pod.GetUID())
+	if err != nil {
+		return ""
+	}
+	for _, e := range slices.Backward(events) {
+		switch e.Reason {
+		case "NotTriggerScaleUp", "TriggeredScaleUp", "Nominated", "FailedScaleUp":
+			return "; " + warning(e)
+		}
+	}
+	return ""
 }
 
 func (c *Cluster) latestWarning(ctx context.Context, key manifest.Key, u *unstructured.Unstructured) string {

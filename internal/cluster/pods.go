@@ -78,7 +78,7 @@ func (c *Cluster) Warnings(ctx context.Context, key manifest.Key, uid types.UID)
 // the object, are watched, they come from the cache and must not be changed;
 // otherwise the API server is asked.
 func (c *Cluster) Pods(ctx context.Context, key manifest.Key) ([]*unstructured.Unstructured, error) {
-	owner, err := c.current(ctx, key)
+	owner, err := c.Current(ctx, key)
 	if err != nil {
 		return nil, err
 	}
@@ -108,8 +108,8 @@ func revision(rs *unstructured.Unstructured) int {
 	return n
 }
 
-// current returns an object from the cache or from the API server.
-func (c *Cluster) current(ctx context.Context, key manifest.Key) (*unstructured.Unstructured, error) {
+// Current returns an object from the cache or from the API server.
+func (c *Cluster) Current(ctx context.Context, key manifest.Key) (*unstructured.Unstructured, error) {
 	if u, ok := c.Get(key); ok {
 		return u, nil
 	}

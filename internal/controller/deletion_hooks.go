@@ -164,7 +164,7 @@ func (s *session) startHooks(p *plan.Plan, phase manifest.Phase, attempt int) {
 	id := deletionID(s.app, phase)
 	run := &operationRun{id: id, plan: p, phase: phase, Run: s.driver().Start(s.life, rollout.Operation{
 		App: s.app.Namespace + "/" + s.app.Name, ID: id, Attempt: attempt, Plan: p,
-		State: s.st.memory, Store: recordStore{s.st.record}, Partial: true,
+		State: s.st.memory, Store: recordStore{s.st.record}, Partial: true, Explain: s.explainer(p),
 	})}
 	s.st.run = run
 	s.follow(run)

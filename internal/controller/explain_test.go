@@ -32,7 +32,7 @@ spec: {template: {spec: {restartPolicy: Never, containers: [{name: main, image: 
 	if err != nil {
 		t.Fatal(err)
 	}
-	explain := explainer(plan.Build(plan.Input{App: "app", Namespace: "ns", Objects: objects}))
+	explain := planned(plan.Build(plan.Input{App: "app", Namespace: "ns", Objects: objects}))
 	got := explain(manifest.Key{Group: "apps", Kind: "Deployment", Namespace: "ns", Name: "graph"})
 	for _, want := range []string{"Deployment/graph", "waits for Job/schema", "PostSync"} {
 		if !strings.Contains(got, want) {

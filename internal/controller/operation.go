@@ -275,7 +275,7 @@ func (s *session) launch(ctx context.Context, op v1alpha1.Operation, desired *pi
 		App: s.app.Namespace + "/" + s.app.Name, ID: id, Attempt: attempt, Plan: comparison.Plan,
 		State: s.st.memory, Store: recordStore{s.st.record}, Spec: run.release, Partial: partial(op), Automated: op.InitiatedBy.Automated,
 		Write: s.writePolicy(op), Respect: respected(op, comparison), Propagation: operationPropagation(op),
-		Explain:     explainer(comparison.Plan),
+		Explain:     s.explainer(comparison.Plan),
 		Unrehearsed: s.ownOptions().Has("DryRun=client"),
 	})
 	s.st.run = run

@@ -85,9 +85,9 @@ type Operation struct {
 	// Respect, if given, are the ignore rules whose fields are left as they are on
 	// objects that exist.
 	Respect *diff.Options
-	// Explain, if given, says what is known from the plan of why an object that is
-	// waited for does not get on; empty for nothing.
-	Explain func(manifest.Key) string
+	// Explain, if given, says in one line why an object that is waited for does not
+	// get on, as far down as can be seen. It may ask the cluster.
+	Explain func(context.Context, manifest.Key) string
 	// Unrehearsed leaves out the trial of every step before the first write; what
 	// can be checked without the API server is checked all the same.
 	Unrehearsed bool

@@ -108,16 +108,11 @@ func (r *Run) explain(ctx context.Context) time.Time {
 	return next
 }
 
-// reason says why an object does not get on: in the cluster's words, and in those of
-// the plan if it cannot get on before something that comes later.
+// reason says why an object does not get on: down to the cause if the operation knows
+// how to find it, else in the cluster's words.
 func (r *Run) reason(ctx context.Context, key manifest.Key) string {
-	text := r.cluster.Blocked(ctx, key)
 	if r.op.Explain == nil {
-		return text
+		return r.cluster.Blocked(ctx, key)
 	}
-	why := r.op.Explain(key)
-	if text != "" && why != "" {
-		text += "; "
-	}
-	return text + why
+	return r.op.Explain(ctx, key)
 }

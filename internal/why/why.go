@@ -7,39 +7,47 @@ package why
 
 import (
 	"context"
-	"fmt"
-	"regexp"
 	"slices"
-	"strings"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/wavetrain/wavetrain/internal/field"
+	"github.com/wavetrain/wavetrain/internal/cluster"
 	"github.com/wavetrain/wavetrain/internal/health"
 	"github.com/wavetrain/wavetrain/internal/manifest"
 )
 
 // Cluster is asked about objects.
 type Cluster interface {
-	// Fetch reads an object; an empty version is the preferred one. The error of a
-	// missing object satisfies apierrors.IsNotFound.
-	Fetch(ctx context.Context, key manifest.Key, version string) (*unstructured.Unstructured, error)
-	// Pods returns the Pods below a workload.
-	Pods(ctx context.Context, key manifest.Key) ([]*unstructured.Unstructured, error)
-	// Blocked says why an object does not get on, as its Pods and events show it.
-	Blocked(ctx context.Context, key manifest.Key) string
-	// Warnings returns the messages of an object's warning events, newest first.
-	Warnings(ctx context.Context, key manifest.Key, uid types.UID) ([]string, error)
+	// Current reads an object; the error of a missing object satisfies
+	// apierrors.IsNotFound.
+	Current(ctx context.Context, key manifest.Key) (*unstructured.Unstructured, error)
+	// Trouble says what keeps an object from getting on, as its Pods and events show
+	// it.
+	Trouble(ctx context.Context, key manifest.Key) cluster.Trouble
+	// FetchAll lists the objects of a kind in a namespace.
+	FetchAll(ctx context.Context, gvk schema.GroupVersionKind, namespace string) (*unstructured.UnstructuredList, error)
 }
+
+var _ Cluster = (*cluster.Cluster)(nil)
+
+// States of an object besides those of its health.
+const (
+	Missing  = "missing"
+	Unserved = "kind not served"
+	Unknown  = "unknown"
+	Deleting = "being deleted"
+	Lacking  = "incomplete"
+	// There is an object of whose health nothing is known.
+	There = "there"
+)
 
 // Link is one step of the chain.
 type Link struct {
 	Object manifest.Key `json:"object"`
-	// State is what the object is: missing, Progressing, Degraded, Healthy, or in
-	// the words of its kind.
+	// State is what the object is: one of the states above, its health, or what the
+	// container of a Pod waits for.
 	State string `json:"state"`
 	// Reason is what the object, its Pods or its events say.
 	Reason string `json:"reason,omitempty"`
@@ -47,7 +55,17 @@ type Link struct {
 	Since *time.Time `json:"since,omitempty"`
 	// Field is the mention that leads from the link before to this one.
 	Field string `json:"field,omitempty"`
+	// Text is the link in words.
+	Text string `json:"text"`
+
+	// own is true where Reason is no more than the object's own health.
+	own bool
+	// part is true for what was made for the object of the link before.
+	part bool
 }
+
+// Well tells whether the object is as it should be.
+func (l Link) Well() bool { return l.State == string(health.Healthy) || l.State == There }
 
 // maxDepth bounds how far causes are followed.
 const maxDepth = 10
@@ -58,114 +76,53 @@ type Explainer struct {
 	// Produced names, for objects that a controller makes, the object it makes them
 	// from: what an application renders.
 	Produced map[manifest.Key]manifest.Key
+	// Judge is what is known of an object's health; health.Of if nil.
+	Judge func(*unstructured.Unstructured) health.Result
+	// Planned, if not nil, says what a plan knows of why an object waits.
+	Planned func(manifest.Key) string
+}
+
+// target is where a chain goes on.
+type target struct {
+	key manifest.Key
+	// field is the mention that leads there, keys are the entries that it needs.
+	field string
+	keys  []string
+	// part is true for what was made for the object before.
+	part bool
 }
 
 // Explain returns the chain from an object to what it hangs on. A healthy object
 // is a chain of one link.
 func (e Explainer) Explain(ctx context.Context, key manifest.Key) ([]Link, error) {
+	if e.Judge == nil {
+		e.Judge = health.Of
+	}
 	var chain []Link
 	seen := map[manifest.Key]bool{}
-	at := ""
-	for len(chain) < maxDepth && !seen[key] {
-		seen[key] = true
-		link, next, mention, err := e.link(ctx, key)
-		if err != nil {
-			return chain, err
+	at := target{key: key}
+	for len(chain) < maxDepth && !seen[at.key] {
+		seen[at.key] = true
+		link, next := e.link(ctx, at)
+		if err := ctx.Err(); err != nil {
+			return chain, context.Cause(ctx)
 		}
-		link.Field = at
+		// What is as it should be explains nothing that hangs on it.
+		if len(chain) > 0 && link.Well() {
+			break
+		}
+		link.Field, link.part = at.field, at.part
 		chain = append(chain, link)
-		if next == (manifest.Key{}) {
-			return chain, nil
+		if next.key == (manifest.Key{}) {
+			break
 		}
-		key, at = next, mention
+		at = next
+	}
+	now := time.Now()
+	for i := range chain {
+		chain[i].Text = chain[i].text(&now)
 	}
 	return chain, nil
-}
-
-// link looks at one object and says which other it hangs on.
-func (e Explainer) link(ctx context.Context, key manifest.Key) (link Link, next manifest.Key, mention string, err error) {
-	u, err := e.Cluster.Fetch(ctx, key, "")
-	if apierrors.IsNotFound(err) {
-		link = Link{Object: key, State: "missing"}
-		if producer, ok := e.Produced[key]; ok {
-			return link, producer, "", nil
-		}
-		link.Reason = "nothing that the application renders brings it"
-		return link, manifest.Key{}, "", nil
-	}
-	if err != nil {
-		return Link{Object: key, State: "unknown", Reason: err.Error()}, manifest.Key{}, "", ctx.Err()
-	}
-	result := health.Of(u)
-	link = Link{Object: key, State: string(result.Status), Reason: result.Message, Since: since(u)}
-	if !result.Known {
-		link.State = "there"
-	}
-	if result.Status == health.Healthy || !result.Known && key.Kind != "Application" {
-		return link, manifest.Key{}, "", nil
-	}
-	if blocked := e.Cluster.Blocked(ctx, key); blocked != "" {
-		link.Reason = blocked
-	}
-	next, mention = e.lacks(ctx, u)
-	return link, next, mention, nil
-}
-
-// lacks returns the first object that another one mentions, needs, and does not
-// find or finds not ready.
-func (e Explainer) lacks(ctx context.Context, u *unstructured.Unstructured) (manifest.Key, string) {
-	refs := manifest.References(u)
-	if pods, err := e.Cluster.Pods(ctx, manifest.KeyOf(u)); err == nil {
-		for _, pod := range pods {
-			refs = append(refs, manifest.References(pod)...)
-		}
-	}
-	// What is not there explains more than what is not ready.
-	var unready manifest.Key
-	var at string
-	for _, ref := range refs {
-		if ref.Optional {
-			continue
-		}
-		target, err := e.Cluster.Fetch(ctx, ref.Target, "")
-		switch {
-		case apierrors.IsNotFound(err):
-			return ref.Target, ref.Field
-		case err != nil:
-		case lacksKey(target, ref.Keys):
-			if producer, ok := e.Produced[ref.Target]; ok {
-				return producer, ref.Field
-			}
-		default:
-			if r := health.Of(target); unready == (manifest.Key{}) && r.Known && r.Status != health.Healthy {
-				unready, at = ref.Target, ref.Field
-			}
-		}
-	}
-	return unready, at
-}
-
-func lacksKey(u *unstructured.Unstructured, keys []string) bool {
-	if u.GetKind() != "Secret" && u.GetKind() != "ConfigMap" {
-		return false
-	}
-	data := field.Map(u.Object, "data")
-	return slices.ContainsFunc(keys, func(key string) bool { _, ok := data[key]; return !ok })
-}
-
-// since is when the state of an object began: the newest change of a condition
-// that is not as it should be, else its creation.
-func since(u *unstructured.Unstructured) *time.Time {
-	begin := u.GetCreationTimestamp().Time
-	for _, c := range field.List(u.Object, "status.conditions") {
-		if at, err := time.Parse(time.RFC3339, field.Text(c, "lastTransitionTime")); err == nil && field.Text(c, "status") != "True" && at.After(begin) {
-			begin = at
-		}
-	}
-	if begin.IsZero() {
-		return nil
-	}
-	return &begin
 }
 
 // Produced is what the controllers of well-known kinds make from rendered
@@ -180,49 +137,31 @@ func Produced(objects []manifest.Object) map[manifest.Key]manifest.Key {
 	return made
 }
 
-// named finds objects in the message of an operation: "apps/Deployment/shop", and
-// without a group "Secret/shop".
-var named = regexp.MustCompile(`(?:^|[\s,;:(])((?:[a-z0-9.-]+/)?[A-Z][A-Za-z0-9]*/[a-z0-9][a-z0-9.-]*)`)
-
-// elsewhere is what follows an object of another namespace in such a message.
-var elsewhere = regexp.MustCompile(`^ in namespace ([a-z0-9-]+)`)
-
-// Named returns the objects that the message of an operation names, in its order.
-// Their namespace is the one given, unless the message names another.
-func Named(message, namespace string) []manifest.Key {
-	var keys []manifest.Key
-	for _, at := range named.FindAllStringSubmatchIndex(message, -1) {
-		parts := strings.Split(strings.TrimRight(message[at[2]:at[3]], "."), "/")
-		key := manifest.Key{Namespace: namespace, Kind: parts[len(parts)-2], Name: parts[len(parts)-1]}
-		if m := elsewhere.FindStringSubmatch(message[at[1]:]); m != nil {
-			key.Namespace = m[1]
-		}
-		if len(parts) == 3 {
-			key.Group = parts[0]
-		}
-		if !slices.Contains(keys, key) {
-			keys = append(keys, key)
-		}
+// makers are the kinds whose controllers make Secrets.
+func makers() []schema.GroupVersionKind {
+	return []schema.GroupVersionKind{
+		{Group: "external-secrets.io", Kind: "ExternalSecret"}, {Group: "cert-manager.io", Kind: "Certificate"},
+		{Group: "bitnami.com", Kind: "SealedSecret"}, {Group: "postgresql.cnpg.io", Kind: "Cluster"},
 	}
-	return keys
 }
 
-// Text writes a chain in one line, the way people say it.
-func Text(chain []Link, now time.Time) string {
-	words := make([]string, len(chain))
-	for i, l := range chain {
-		words[i] = l.text(now)
+// producer is the object that an object is made from: what the application renders,
+// or what somebody else has put beside it.
+func (e Explainer) producer(ctx context.Context, key manifest.Key) manifest.Key {
+	if producer, ok := e.Produced[key]; ok || key.Kind != "Secret" {
+		return producer
 	}
-	return strings.Join(words, ": ")
-}
-
-func (l Link) text(now time.Time) string {
-	text := l.Object.Short() + " " + l.State
-	if l.Since != nil && l.State != "missing" {
-		text += " since " + now.Sub(*l.Since).Round(time.Second).String()
+	for _, gvk := range makers() {
+		list, err := e.Cluster.FetchAll(ctx, gvk, key.Namespace)
+		if err != nil {
+			continue
+		}
+		for i := range list.Items {
+			makes := func(p manifest.Product) bool { return p.Object == key }
+			if slices.ContainsFunc(manifest.Products(&list.Items[i]), makes) {
+				return manifest.KeyOf(&list.Items[i])
+			}
+		}
 	}
-	if l.Reason != "" {
-		text += fmt.Sprintf(" (%s)", l.Reason)
-	}
-	return text
+	return manifest.Key{}
 }

@@ -1,0 +1,122 @@
+// Copyright The Wavetrain Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package why
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/wavetrain/wavetrain/api/v1alpha1"
+	"github.com/wavetrain/wavetrain/internal/manifest"
+	"github.com/wavetrain/wavetrain/internal/plan"
+	"github.com/wavetrain/wavetrain/internal/rollout/machine"
+)
+
+// Answer is why an Application, or an object, is not done.
+type Answer struct {
+	App string `json:"app,omitempty"`
+	// Phase and Operation are what the last operation says of itself.
+	Phase     string `json:"phase,omitempty"`
+	Operation string `json:"operation,omitempty"`
+	// Gate is where the operation stands.
+	Gate *Gate `json:"gate,omitempty"`
+	// Chains lead from what is waited for down to what it hangs on.
+	Chains [][]Link `json:"chains"`
+	// Obstacles are what no object explains: windows, projects, somebody's word.
+	Obstacles []string `json:"obstacles,omitempty"`
+	// Waits is true if anything is waited for.
+	Waits bool `json:"waits"`
+}
+
+// Gate is the group that an operation is at, and the one that it does not open yet.
+type Gate struct {
+	// At and Next are "Phase/wave"; Next is empty at the last group.
+	At   string `json:"at"`
+	Next string `json:"next,omitempty"`
+	// Group of Groups, counted from 1.
+	Group  int `json:"group"`
+	Groups int `json:"groups"`
+}
+
+// Application says why an Application is not done. p is its plan, nil if there is
+// none; wait is what the record of its operation says that it waits for, or nil.
+func (e Explainer) Application(ctx context.Context, app *v1alpha1.Application, p *plan.Plan, wait *machine.Wait) (Answer, error) {
+	a := Answer{App: app.Name, Chains: [][]Link{}, Obstacles: Obstacles(app)}
+	running := false
+	if state := app.Status.OperationState; state != nil {
+		a.Phase, a.Operation = string(state.Phase), state.Message
+		running = !state.Phase.Completed()
+		if running {
+			a.Gate = gate(state.Message, p)
+		}
+		if wait != nil && !strings.Contains(state.Message, wait.Subject()) {
+			// The record is written less often than the status.
+			wait = nil
+		}
+	}
+	for _, key := range Questions(app, wait) {
+		chain, err := e.Explain(ctx, key)
+		if err != nil {
+			return a, err
+		}
+		if len(chain) > 0 && !chain[0].Well() {
+			a.Chains = append(a.Chains, chain)
+		}
+	}
+	failed := app.Status.OperationState != nil && app.Status.OperationState.Phase.Completed() && !app.Status.OperationState.Phase.Successful()
+	a.Waits = running || failed || len(a.Chains)+len(a.Obstacles) > 0 || app.Operation != nil || app.DeletionTimestamp != nil
+	return a, nil
+}
+
+// Object says why an object does not get on.
+func (e Explainer) Object(ctx context.Context, key manifest.Key) (Answer, error) {
+	chain, err := e.Explain(ctx, key)
+	if err != nil {
+		return Answer{}, err
+	}
+	return Answer{Chains: [][]Link{chain}, Waits: len(chain) > 0 && !chain[0].Well()}, nil
+}
+
+// place begins the message of an operation that waits.
+var place = regexp.MustCompile(`^(\w+) wave (-?\d+) \((\d+)/(\d+)\): `)
+
+// gate reads where an operation stands from its message, and from the plan what
+// comes next.
+func gate(message string, p *plan.Plan) *Gate {
+	m := place.FindStringSubmatch(message)
+	if m == nil {
+		return nil
+	}
+	g := &Gate{At: m[1] + "/" + m[2]}
+	// The pattern lets only digits through.
+	g.Group, _ = strconv.Atoi(m[3])
+	g.Groups, _ = strconv.Atoi(m[4])
+	if p != nil && len(p.Groups) == g.Groups && g.Group < g.Groups {
+		next := p.Groups[g.Group]
+		g.Next = fmt.Sprintf("%s/%d", next.Phase, next.Wave)
+	}
+	return g
+}
+
+// Lines are the answer in words: each chain in a line, the root cause last.
+func (a Answer) Lines() []string {
+	var lines []string
+	for _, chain := range a.Chains {
+		text := Text(chain)
+		if a.Gate != nil {
+			text = a.Gate.At + " " + text
+			if a.Gate.Next != "" {
+				text = a.Gate.Next + " not opened: " + text
+			}
+		}
+		lines = append(lines, text)
+	}
+	if len(lines) == 0 && a.Operation != "" && a.Phase != string(v1alpha1.OperationSucceeded) {
+		lines = append(lines, "the operation is "+a.Phase+": "+a.Operation)
+	}
+	return append(lines, a.Obstacles...)
+}
