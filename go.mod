@@ -36,6 +36,8 @@ require (
 
 require github.com/google/go-jsonnet v0.22.0
 
+require github.com/go-json-experiment/json v1.27.2 // indirect
+
 require (
 	cel.dev/expr v0.25.2 // indirect
 	dario.cat/mergo v1.0.1 // indirect

@@ -12,6 +12,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/wavetrain/wavetrain/internal/manifest"
@@ -24,6 +25,9 @@ type ApplyOptions struct {
 	Method Method
 	// DryRun asks what would come out and changes nothing.
 	DryRun bool
+	// VerdictOnly asks of a dry run no more than whether it succeeds: what comes out
+	// is not returned.
+	VerdictOnly bool
 	// Force deletes an object and creates it anew if the API server refuses to
 	// change one of its fields. Namespaces and CustomResourceDefinitions are never
 	// deleted.
@@ -42,6 +46,10 @@ type ApplyOptions struct {
 	// way than asked.
 	Notice func(string)
 }
+
+// headOnly asks for no more of an object than its metadata, from servers that can
+// leave the rest out.
+const headOnly = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json"
 
 func (o ApplyOptions) manager() string {
 	if o.Manager != "" {
@@ -87,7 +95,10 @@ func (c *Cluster) Apply(ctx context.Context, obj *unstructured.Unstructured, o A
 			return nil, err
 		}
 	}
-	accepted, identified := c.acceptanceOf(ctx, res, key, want, false, o)
+	accepted, identified := acceptance{}, false
+	if o.DryRun && !o.VerdictOnly {
+		accepted, identified = c.acceptanceOf(ctx, res, key, want, false, o)
+	}
 	out, err := c.write(ctx, res, key, want, o)
 	if err != nil && o.Force && !o.DryRun && IsImmutable(err) && Recreatable(key) {
 		o.notice("%s has an immutable field that differs: it was deleted and created again", key)
@@ -132,6 +143,11 @@ func (c *Cluster) apply(ctx context.Context, res Resource, key manifest.Key, wan
 	}
 	opts := metav1.PatchOptions{FieldManager: o.manager(), Force: new(true), FieldValidation: o.validation(), DryRun: dry(o.DryRun)}
 	out, _, err := c.try(ctx, call{op: "apply", key: key, contested: true, do: func(ctx context.Context) (*unstructured.Unstructured, error) {
+		if o.VerdictOnly {
+			return nil, c.rest.Patch(types.ApplyPatchType).AbsPath(path(res, key.Namespace, key.Name)...).
+				SpecificallyVersionedParams(&opts, metav1.ParameterCodec, schema.GroupVersion{Version: "v1"}).
+				SetHeader("Accept", headOnly).Body(body).Do(ctx).Error()
+		}
 		return c.client(res, key.Namespace).Patch(ctx, key.Name, types.ApplyPatchType, body, opts)
 	}})
 	return out, err

@@ -49,6 +49,8 @@ type Cluster struct {
 	clock   clock.Clock
 	dialer  *connrotation.Dialer
 	dynamic dynamic.Interface
+	// rest makes requests whose answers are read as they come.
+	rest    rest.Interface
 	meta    metadata.Interface
 	catalog *catalog
 	schemas *schemas
@@ -115,6 +117,11 @@ func New(cfg *rest.Config, opts Options) (*Cluster, error) {
 		wanted:        map[schema.GroupKind]bool{},
 	}
 	if c.dynamic, err = dynamic.NewForConfigAndClient(cfg, client); err != nil {
+		return nil, fmt.Errorf("connect to %s: %w", cfg.Host, err)
+	}
+	untyped := dynamic.ConfigFor(cfg)
+	untyped.GroupVersion = &schema.GroupVersion{}
+	if c.rest, err = rest.RESTClientForConfigAndClient(untyped, client); err != nil {
 		return nil, fmt.Errorf("connect to %s: %w", cfg.Host, err)
 	}
 	if c.meta, err = metadata.NewForConfigAndClient(metadata.ConfigFor(cfg), client); err != nil {

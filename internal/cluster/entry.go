@@ -6,8 +6,6 @@ package cluster
 import (
 	"encoding/json"
 	"fmt"
-	"maps"
-	"strings"
 	"unique"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -105,80 +103,6 @@ func (e *entry) selfTracked() bool {
 	return e.marked || e.rare != nil && e.rare.tracking != "" && inventory.SelfTracked(e.app.Value(), e.rare.tracking, e.key())
 }
 
-// newEntry makes an entry of what a read or a write returned; u stays as it is.
-func (c *Codec) newEntry(u *unstructured.Unstructured) (*entry, error) {
-	key := manifest.KeyOf(u)
-	e := &entry{
-		codec: c, gvk: unique.Make(u.GroupVersionKind()), namespace: unique.Make(key.Namespace),
-		named: uint16(len(key.Name)), //nolint:gosec // the API server allows 253 characters
-	}
-	if len(key.Name) > 1<<15 {
-		return nil, fmt.Errorf("the name of %s %.50s… is too long", key.Kind, key.Name)
-	}
-	e.keepIdentity(u)
-	tracking := u.GetAnnotations()[manifest.AnnotationTrackingID]
-	if tracking != "" {
-		e.keepTracking(tracking, key)
-	}
-	obj := maps.Clone(u.Object)
-	delete(obj, "apiVersion")
-	delete(obj, "kind")
-	if meta, ok := obj["metadata"].(map[string]any); ok {
-		meta = maps.Clone(meta)
-		obj["metadata"] = meta
-		for _, kept := range []string{"name", "namespace", "uid", "resourceVersion", "managedFields"} {
-			delete(meta, kept)
-		}
-		if annotations, ok := meta["annotations"].(map[string]any); ok && e.marked {
-			annotations = maps.Clone(annotations)
-			delete(annotations, manifest.AnnotationTrackingID)
-			if meta["annotations"] = annotations; len(annotations) == 0 {
-				delete(meta, "annotations")
-			}
-		}
-	}
-	body, err := c.packObject([]byte(key.Name), obj)
-	if err != nil {
-		return nil, fmt.Errorf("keep %s: %w", key, err)
-	}
-	e.body = string(body)
-	e.managed, err = c.keepManagedFields(u)
-	if err != nil {
-		return nil, fmt.Errorf("keep %s: %w", key, err)
-	}
-	return e, nil
-}
-
-func (e *entry) keepIdentity(u *unstructured.Unstructured) {
-	var rare rarely
-	if uid := u.GetUID(); uid != "" {
-		id, exact := identify(uid)
-		if e.id = id; !exact {
-			rare.uid = uid
-		}
-	}
-	version := parseVersion(u.GetResourceVersion())
-	e.version, rare.version = version.number, version.odd
-	for _, ref := range u.GetOwnerReferences() {
-		rare.owners = append(rare.owners, ref.UID)
-	}
-	if rare.uid != "" || rare.version != "" || len(rare.owners) > 0 {
-		e.rare = &rare
-	}
-}
-
-func (e *entry) keepTracking(tracking string, key manifest.Key) {
-	app, _, _ := strings.Cut(tracking, ":")
-	e.app = unique.Make(app)
-	if e.marked = tracking == (manifest.TrackingID{App: app, Key: key}).String(); e.marked {
-		return
-	}
-	if e.rare == nil {
-		e.rare = &rarely{}
-	}
-	e.rare.tracking = tracking
-}
-
 // object decodes the entry.
 func (e *entry) object() *unstructured.Unstructured {
 	obj, err := e.codec.unpackObject([]byte(e.body[e.named:]))
@@ -211,28 +135,7 @@ func (e *entry) object() *unstructured.Unstructured {
 	return &unstructured.Unstructured{Object: obj}
 }
 
-func (c *Codec) keepManagedFields(u *unstructured.Unstructured) (unique.Handle[string], error) {
-	meta, _ := u.Object["metadata"].(map[string]any)
-	list, _ := meta["managedFields"].([]any)
-	timeless := make([]any, 0, len(list))
-	for _, item := range list {
-		if m, ok := item.(map[string]any); ok {
-			m = maps.Clone(m)
-			delete(m, "time")
-			timeless = append(timeless, m)
-		}
-	}
-	if len(timeless) == 0 {
-		return unique.Make(""), nil
-	}
-	text, err := json.Marshal(timeless)
-	if err != nil {
-		return unique.Handle[string]{}, err
-	}
-	return unique.Make(string(c.pack(nil, text))), nil
-}
-
-// managedFields decodes what keepManagedFields keeps.
+// managedFields decodes who owns what.
 func (e *entry) managedFields() []metav1.ManagedFieldsEntry {
 	packed := e.managed.Value()
 	if packed == "" {

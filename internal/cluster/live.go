@@ -96,6 +96,16 @@ func (c *Cluster) Children(uid types.UID) []*unstructured.Unstructured {
 	return objects(c.store.ofOwner(uid))
 }
 
+// ChildHeads is Children without decoding the objects.
+func (c *Cluster) ChildHeads(uid types.UID) []Head {
+	entries := c.store.ofOwner(uid)
+	heads := make([]Head, len(entries))
+	for i, e := range entries {
+		heads[i] = e.head()
+	}
+	return heads
+}
+
 // Subscribe has fn called for every change of a watched object, in the order of
 // the changes, until cancel is called. The cache holds the new state when fn runs;
 // fn may read it, but must neither block, nor write to the cluster, nor call

@@ -9,7 +9,6 @@ import (
 	"sync"
 	"unique"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -158,18 +157,18 @@ func (s *store) forget(gk schema.GroupKind) {
 
 // knows reports whether a state is there already, or a newer one: then there is
 // no need to make an entry of it.
-func (s *store) knows(u *unstructured.Unstructured) bool {
+func (s *store) knows(key manifest.Key, uid types.UID, version resourceVersion) bool {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	e := s.at(manifest.KeyOf(u))
-	return e != nil && e.uid() == u.GetUID() && !parseVersion(u.GetResourceVersion()).newer(e.rv())
+	e := s.at(key)
+	return e != nil && e.uid() == uid && !version.newer(e.rv())
 }
 
 // reaches notes that the watch has reported a state that is known.
-func (s *store) reaches(u *unstructured.Unstructured) {
+func (s *store) reaches(key manifest.Key, version resourceVersion) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.reached(manifest.KeyOf(u), parseVersion(u.GetResourceVersion()))
+	s.reached(key, version)
 }
 
 // saw takes a state that the watch reported.

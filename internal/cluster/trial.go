@@ -15,6 +15,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/lru"
 
 	"github.com/wavetrain/wavetrain/internal/manifest"
@@ -42,12 +43,16 @@ type acceptances struct {
 	// webhooks are those that must agree to writes, if they were read.
 	webhooks []webhook
 	read     bool
+	// namespaces are those that were asked about.
+	namespaces map[string]namespaceState
 }
 
 // acceptance is the digest of a write and all that the answer to it depends on.
 type acceptance [sha256.Size]byte
 
-func newAcceptances() *acceptances { return &acceptances{known: lru.New(maxAcceptances)} }
+func newAcceptances() *acceptances {
+	return &acceptances{known: lru.New(maxAcceptances), namespaces: map[string]namespaceState{}}
+}
 
 // AdmissionKinds are the kinds that configure admission.
 func AdmissionKinds() []schema.GroupKind {
@@ -70,27 +75,34 @@ func (a *acceptances) changed(c Change) {
 		a.admission, a.webhooks, a.read = "", nil, false
 		a.changes++
 	}
+	if c.Type == Deleted && c.Key.GroupKind() == (schema.GroupKind{Kind: "Namespace"}) {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		delete(a.namespaces, c.Key.Name)
+	}
 }
 
 // Try has the API server say whether it would accept a write, without storing
 // anything: one as Apply makes it or, for an object that is made anew, as Create
 // does. It is not asked when it has accepted the same before.
 func (c *Cluster) Try(ctx context.Context, obj *unstructured.Unstructured, anew bool, o ApplyOptions) error {
-	o.DryRun = true
+	o.DryRun, o.VerdictOnly = true, true
 	res, key, err := c.target(ctx, obj)
 	if err != nil {
 		return err
 	}
 	c.watchAdmission(ctx)
-	if a, ok := c.acceptanceOf(ctx, res, key, c.body(obj, res, o), anew, o); ok {
-		if _, known := c.accepted.known.Get(a); known {
-			return nil
-		}
+	a, identified := c.acceptanceOf(ctx, res, key, c.body(obj, res, o), anew, o)
+	if _, known := c.accepted.known.Get(a); known && identified {
+		return nil
 	}
 	if anew {
 		_, err = c.Create(ctx, obj, o)
 	} else {
 		_, err = c.Apply(ctx, obj, o)
+	}
+	if err == nil {
+		c.remember(a, identified)
 	}
 	return err
 }
@@ -127,12 +139,9 @@ func (c *Cluster) acceptanceOf(ctx context.Context, res Resource, key manifest.K
 	}
 	around := ""
 	if res.Namespaced {
-		namespace, exists := c.Get(manifest.Key{Kind: "Namespace", Name: key.Namespace})
-		if !exists || namespace.GetDeletionTimestamp() != nil || !c.follows(schema.GroupKind{Kind: "Namespace"}) {
+		if around, known = c.namespaceIdentity(key.Namespace); !known {
 			return a, false
 		}
-		// Admission asks for the labels of a namespace, and it may have been made anew.
-		around = string(namespace.GetUID()) + labelsOf(namespace)
 	}
 	body, err := json.Marshal(want.Object)
 	if err != nil {
@@ -146,6 +155,42 @@ func (c *Cluster) acceptanceOf(ctx context.Context, res Resource, key manifest.K
 		_, _ = h.Write([]byte(strconv.Itoa(len(text)) + ":" + text))
 	}
 	return acceptance(h.Sum(nil)), true
+}
+
+// namespaceIdentity tells a namespace from every other as far as admission asks: it
+// has labels, and may have been made anew. Known is false for one that is not there
+// to stay.
+func (c *Cluster) namespaceIdentity(name string) (identity string, known bool) {
+	key := manifest.Key{Kind: "Namespace", Name: name}
+	head, exists := c.Head(key)
+	if !exists || !c.follows(key.GroupKind()) {
+		return "", false
+	}
+	c.accepted.mu.Lock()
+	last := c.accepted.namespaces[name]
+	c.accepted.mu.Unlock()
+	if last.version == head.Version && last.uid == head.UID {
+		return last.identity, last.identity != ""
+	}
+	live, exists := c.Get(key)
+	if !exists {
+		return "", false
+	}
+	last = namespaceState{uid: live.GetUID(), version: live.GetResourceVersion()}
+	if live.GetDeletionTimestamp() == nil {
+		last.identity = string(live.GetUID()) + labelsOf(live)
+	}
+	c.accepted.mu.Lock()
+	defer c.accepted.mu.Unlock()
+	c.accepted.namespaces[name] = last
+	return last.identity, last.identity != ""
+}
+
+// namespaceState is what was read of a namespace: its identity is empty when it is
+// being deleted.
+type namespaceState struct {
+	uid               types.UID
+	version, identity string
 }
 
 // identity tells a state of a live object from every other, with the empty text for

@@ -22,8 +22,6 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
-
-	"github.com/wavetrain/wavetrain/internal/manifest"
 )
 
 const (
@@ -182,10 +180,10 @@ func (w *kindWatch) run(ctx context.Context) {
 			return w.list(ctx, client, o)
 		},
 		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
-			return w.c.openWatch(ctx, func() (watch.Interface, error) { return client.Watch(ctx, o) }, w.note)
+			return w.c.openWatch(ctx, func() (watch.Interface, error) { return w.stream(ctx, o) }, w.note)
 		},
 	}
-	r := cache.NewReflectorWithOptions(lw, &unstructured.Unstructured{}, feed{w}, cache.ReflectorOptions{
+	r := cache.NewReflectorWithOptions(lw, &told{}, feed{w}, cache.ReflectorOptions{
 		Name: w.kind.String(), TypeDescription: w.kind.String(), Clock: w.c.clock,
 	})
 	pause := newPause(w.c.clock)
@@ -320,9 +318,9 @@ func (f feed) Update(obj any) error { return f.saw(obj) }
 func (f feed) Resync() error        { return nil }
 
 func (f feed) saw(obj any) error {
-	if u, ok := obj.(*unstructured.Unstructured); ok && f.w.c.store.knows(u) {
+	if t, ok := obj.(*told); ok && f.w.c.store.knows(t.key(), t.uid, parseVersion(t.version)) {
 		// Our own write: its answer was faster.
-		f.w.c.store.reaches(u)
+		f.w.c.store.reaches(t.key(), parseVersion(t.version))
 		return nil
 	}
 	e, err := f.entry(obj)
@@ -335,11 +333,11 @@ func (f feed) saw(obj any) error {
 
 // Delete takes the last state of an object that is gone.
 func (f feed) Delete(obj any) error {
-	u, ok := obj.(*unstructured.Unstructured)
+	t, ok := obj.(*told)
 	if !ok {
 		return unexpected(obj)
 	}
-	f.w.c.store.sawDeleted(manifest.KeyOf(u), u.GetUID(), parseVersion(u.GetResourceVersion()))
+	f.w.c.store.sawDeleted(t.key(), t.uid, parseVersion(t.version))
 	return nil
 }
 
@@ -361,8 +359,8 @@ func (f feed) entry(obj any) (*entry, error) {
 	switch x := obj.(type) {
 	case *entry:
 		return x, nil
-	case *unstructured.Unstructured:
-		return f.w.c.codec.newEntry(x)
+	case *told:
+		return f.w.c.codec.keep(x.text)
 	default:
 		return nil, unexpected(obj)
 	}

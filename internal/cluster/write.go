@@ -30,6 +30,21 @@ func (c *Cluster) client(res Resource, namespace string) dynamic.ResourceInterfa
 	return c.dynamic.Resource(res.GVR)
 }
 
+// path is where a kind is served, in a namespace, or one object of it.
+func path(res Resource, namespace, name string) []string {
+	parts := []string{"/apis", res.GVR.Group, res.GVR.Version}
+	if res.GVR.Group == "" {
+		parts = []string{"/api", res.GVR.Version}
+	}
+	if res.Namespaced && namespace != "" {
+		parts = append(parts, "namespaces", namespace)
+	}
+	if parts = append(parts, res.GVR.Resource); name != "" {
+		parts = append(parts, name)
+	}
+	return parts
+}
+
 // Fetch reads an object from the API server in a version of its group; an empty
 // version stands for the preferred one. The error of a missing object satisfies
 // apierrors.IsNotFound.
@@ -55,7 +70,10 @@ func (c *Cluster) Create(ctx context.Context, obj *unstructured.Unstructured, o 
 	}
 	body := c.body(obj, res, o)
 	opts := metav1.CreateOptions{FieldManager: o.manager(), FieldValidation: o.validation(), DryRun: dry(o.DryRun)}
-	accepted, identified := c.acceptanceOf(ctx, res, key, body, true, o)
+	accepted, identified := acceptance{}, false
+	if o.DryRun && !o.VerdictOnly {
+		accepted, identified = c.acceptanceOf(ctx, res, key, body, true, o)
+	}
 	out, unsure, err := c.try(ctx, call{op: "create", key: key, once: key.Name == "", do: func(ctx context.Context) (*unstructured.Unstructured, error) {
 		return c.client(res, key.Namespace).Create(ctx, body, opts)
 	}})
@@ -140,15 +158,7 @@ func (c *Cluster) remove(ctx context.Context, res Resource, key manifest.Key, op
 	if err != nil {
 		return nil, err
 	}
-	path := []string{"/apis", res.GVR.Group, res.GVR.Version}
-	if res.GVR.Group == "" {
-		path = []string{"/api", res.GVR.Version}
-	}
-	if res.Namespaced {
-		path = append(path, "namespaces", key.Namespace)
-	}
-	path = append(path, res.GVR.Resource, key.Name)
-	result := c.catalog.client.RESTClient().Delete().AbsPath(path...).
+	result := c.rest.Delete().AbsPath(path(res, key.Namespace, key.Name)...).
 		SetHeader("Content-Type", "application/json").SetHeader("Accept", "application/json").Body(body).Do(ctx)
 	// Only this one reads what the API server says about a refusal.
 	if err := result.Error(); err != nil {
@@ -300,7 +310,7 @@ func (c *Cluster) wrote(ctx context.Context, out *unstructured.Unstructured) {
 		c.store.removed(key, out.GetUID())
 		return
 	}
-	if !c.store.holds(key.GroupKind()) || c.store.knows(out) {
+	if !c.store.holds(key.GroupKind()) || c.store.knows(key, out.GetUID(), parseVersion(out.GetResourceVersion())) {
 		return
 	}
 	if e, err := c.codec.newEntry(out); err == nil {
