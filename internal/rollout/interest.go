@@ -7,7 +7,6 @@ import (
 	"slices"
 	"sync"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/wavetrain/wavetrain/internal/cluster"
@@ -40,9 +39,9 @@ func (in *interest) set(keys []manifest.Key, live Live) bool {
 	// Changes that arrive from here on are matched against the new keys; families
 	// of objects that exist already are added now.
 	for _, k := range keys {
-		if u, ok := live.Get(k); ok {
-			in.adopt(u.GetUID())
-			descend(live, u.GetUID(), func(child *unstructured.Unstructured) { in.adopt(child.GetUID()) })
+		if head, ok := live.Head(k); ok {
+			in.adopt(head.UID)
+			descend(live, head.UID, func(child cluster.Head) { in.adopt(child.UID) })
 		}
 	}
 	return true
@@ -79,13 +78,13 @@ func (r *Run) changed(c cluster.Change) {
 const maxDepth = 4
 
 // descend visits everything below an object.
-func descend(live Live, uid types.UID, visit func(*unstructured.Unstructured)) {
+func descend(live Live, uid types.UID, visit func(cluster.Head)) {
 	var walk func(types.UID, int)
 	walk = func(uid types.UID, depth int) {
-		for _, child := range live.Children(uid) {
+		for _, child := range live.ChildHeads(uid) {
 			visit(child)
 			if depth < maxDepth {
-				walk(child.GetUID(), depth+1)
+				walk(child.UID, depth+1)
 			}
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/wavetrain/wavetrain/internal/cluster"
 	"github.com/wavetrain/wavetrain/internal/health"
 	"github.com/wavetrain/wavetrain/internal/manifest"
 	"github.com/wavetrain/wavetrain/internal/rollout/machine"
@@ -21,11 +22,16 @@ import (
 func (r *Run) observer(ctx context.Context) machine.Observer {
 	around := r.surroundings()
 	return func(key manifest.Key) machine.Observation {
-		u := r.look(ctx, key)
-		if r.trustsAnyGeneration(key) {
-			u = machine.OfThisGeneration(u)
+		state := r.stateOf(key)
+		o, known := r.views.recall(key, state)
+		if !known {
+			u := r.look(ctx, key)
+			if r.trustsAnyGeneration(key) {
+				u = machine.OfThisGeneration(u)
+			}
+			o = machine.Observe(u, r.pods(u), around)
+			r.views.keep(key, state, o)
 		}
-		o := machine.Observe(u, r.pods(u), around)
 		// A controller's own verdict says more than what can be seen around it.
 		if o.Exists && o.Health.Known && o.Health.Status == health.Progressing {
 			o.Blocked = r.hints.of(key)
@@ -98,9 +104,12 @@ func (r *Run) pods(u *unstructured.Unstructured) []*unstructured.Unstructured {
 		return []*unstructured.Unstructured{u}
 	}
 	var pods []*unstructured.Unstructured
-	descend(r.cluster, u.GetUID(), func(child *unstructured.Unstructured) {
-		if isPod(child) {
-			pods = append(pods, child)
+	descend(r.cluster, u.GetUID(), func(child cluster.Head) {
+		if child.Key.GroupKind() != (schema.GroupKind{Kind: "Pod"}) {
+			return
+		}
+		if pod, ok := r.cluster.Get(child.Key); ok {
+			pods = append(pods, pod)
 		}
 	})
 	slices.SortFunc(pods, func(a, b *unstructured.Unstructured) int { return strings.Compare(a.GetName(), b.GetName()) })

@@ -43,8 +43,11 @@ type Live interface {
 	GetOwned(key manifest.Key) (*unstructured.Unstructured, []metav1.ManagedFieldsEntry, bool)
 	// List returns the watched objects of a kind.
 	List(gk schema.GroupKind) []*unstructured.Unstructured
-	// Children returns the objects that name uid as an owner.
+	// Head returns what tells one state of an object from another.
+	Head(key manifest.Key) (cluster.Head, bool)
+	// Children returns the objects that name uid as an owner, ChildHeads their heads.
 	Children(uid types.UID) []*unstructured.Unstructured
+	ChildHeads(uid types.UID) []cluster.Head
 	// Subscribe calls fn, which must not block, for every change.
 	Subscribe(fn func(cluster.Change)) (cancel func())
 }

@@ -36,6 +36,7 @@ type Run struct {
 
 	interest interest
 	hints    hints
+	views    views
 	// late are kinds that others bring and that were not served yet, lateAsked is when
 	// that was looked at last.
 	late      []schema.GroupKind
@@ -149,8 +150,11 @@ func (r *Run) Confirm() {
 }
 
 // Reconsider has the run look again at what it waits for, though nothing has
-// changed on the cluster.
-func (r *Run) Reconsider() { r.nudge() }
+// changed on the cluster: what judges objects may have.
+func (r *Run) Reconsider() {
+	r.views.forget()
+	r.nudge()
+}
 
 func (r *Run) end(s machine.Stop) {
 	r.mu.Lock()

@@ -186,6 +186,29 @@ func (m *Memory) Children(uid types.UID) []*unstructured.Unstructured {
 	return out
 }
 
+// Head implements rollout.Live.
+func (m *Memory) Head(key manifest.Key) (cluster.Head, bool) {
+	u, ok := m.Get(key)
+	if !ok {
+		return cluster.Head{}, false
+	}
+	return headOf(u), true
+}
+
+// ChildHeads implements rollout.Live.
+func (m *Memory) ChildHeads(uid types.UID) []cluster.Head {
+	var heads []cluster.Head
+	for _, u := range m.Children(uid) {
+		heads = append(heads, headOf(u))
+	}
+	slices.SortFunc(heads, func(a, b cluster.Head) int { return a.Key.Compare(b.Key) })
+	return heads
+}
+
+func headOf(u *unstructured.Unstructured) cluster.Head {
+	return cluster.Head{Key: manifest.KeyOf(u), UID: u.GetUID(), Version: u.GetResourceVersion(), Owned: len(u.GetOwnerReferences()) > 0}
+}
+
 func ownedBy(u *unstructured.Unstructured, uid types.UID) bool {
 	return slices.ContainsFunc(u.GetOwnerReferences(), func(r metav1.OwnerReference) bool { return r.UID == uid })
 }
