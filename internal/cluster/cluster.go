@@ -41,6 +41,11 @@ type Options struct {
 	// ServedChanged is called when Version may have another answer: kinds came or
 	// went, or the server was away. It must not block.
 	ServedChanged func()
+	// Reach is what of the cluster the connection is for. Defaults to all of it.
+	Reach Reach
+	// Refused is called when the API server comes to refuse that a kind is read that
+	// somebody wants to be watched, and when it stops. It must not block.
+	Refused func(Refusal)
 }
 
 // Cluster is the connection to one cluster. It is safe for concurrent use.
@@ -59,6 +64,8 @@ type Cluster struct {
 	served  served
 
 	servedChanged func()
+	reach         Reach
+	refused       func(Refusal)
 
 	// accepted are writes that the API server is known to accept.
 	accepted *acceptances
@@ -113,6 +120,8 @@ func New(cfg *rest.Config, opts Options) (*Cluster, error) {
 		dialer:        dialer,
 		started:       make(chan struct{}),
 		servedChanged: opts.ServedChanged,
+		reach:         opts.Reach,
+		refused:       opts.Refused,
 		watches:       map[schema.GroupKind]*kindWatch{},
 		wanted:        map[schema.GroupKind]bool{},
 	}

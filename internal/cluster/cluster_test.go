@@ -47,7 +47,12 @@ func benchOn(t testing.TB, env *sandboxtest.Env) *bench {
 // open starts a cluster that ends with the test.
 func open(t testing.TB, cfg *rest.Config) *Cluster {
 	t.Helper()
-	c, err := New(cfg, Options{})
+	return openWith(t, cfg, Options{})
+}
+
+func openWith(t testing.TB, cfg *rest.Config, opts Options) *Cluster {
+	t.Helper()
+	c, err := New(cfg, opts)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -52,9 +52,12 @@ func definer(gk schema.GroupKind) (nameOf func(name string) (group, resource str
 }
 
 // watchDiscovery watches the metadata of what defines kinds and discovers a group
-// again when it changes. Without the right to watch them, kinds are still found
-// when somebody asks.
+// again when it changes. Without the right to watch them, and where the connection
+// is for namespaces alone, kinds are still found when somebody asks.
 func (c *Cluster) watchDiscovery(ctx context.Context) {
+	if !c.reach.covers(false) {
+		return
+	}
 	ctx = klog.NewContext(ctx, logr.Discard())
 	q := &groupQueue{wake: make(chan struct{}, 1), groups: map[string]*unsettled{}}
 	var running sync.WaitGroup

@@ -13,12 +13,15 @@ import (
 	"github.com/wavetrain/wavetrain/internal/manifest"
 )
 
-// FetchAll lists the objects of a kind in a namespace, in all of them if it is
-// empty, from the API server.
+// FetchAll lists the objects of a kind in a namespace, in all of them within reach
+// if it is empty, from the API server.
 func (c *Cluster) FetchAll(ctx context.Context, gvk schema.GroupVersionKind, namespace string) (*unstructured.UnstructuredList, error) {
 	res, err := c.catalog.resolve(ctx, gvk)
 	if err != nil {
 		return nil, err
+	}
+	if namespace == "" && res.Namespaced && c.reach.Bounded() {
+		return c.fetchEach(ctx, gvk)
 	}
 	var list *unstructured.UnstructuredList
 	key := manifest.Key{Group: gvk.Group, Kind: gvk.Kind, Namespace: namespace}
@@ -28,4 +31,21 @@ func (c *Cluster) FetchAll(ctx context.Context, gvk schema.GroupVersionKind, nam
 		return nil, err
 	}})
 	return list, err
+}
+
+// fetchEach lists namespace by namespace.
+func (c *Cluster) fetchEach(ctx context.Context, gvk schema.GroupVersionKind) (*unstructured.UnstructuredList, error) {
+	var all *unstructured.UnstructuredList
+	for _, namespace := range c.reach.Namespaces {
+		list, err := c.FetchAll(ctx, gvk, namespace)
+		switch {
+		case err != nil:
+			return nil, err
+		case all == nil:
+			all = list
+		default:
+			all.Items = append(all.Items, list.Items...)
+		}
+	}
+	return all, nil
 }

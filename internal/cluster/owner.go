@@ -24,7 +24,7 @@ import (
 // takeOver makes manager the owner of what tools own that it replaces. Of a
 // watched object the cache knows whether there is anything to do.
 func (c *Cluster) takeOver(ctx context.Context, res Resource, key manifest.Key, manager string) error {
-	if c.synced(res) {
+	if c.synced(res, key.Namespace) {
 		e, ok := c.store.get(key)
 		if !ok || !slices.ContainsFunc(e.managedFields(), diff.SupersededOn(e.object(), manager)) {
 			return nil
@@ -52,15 +52,19 @@ func (c *Cluster) takeOver(ctx context.Context, res Resource, key manifest.Key, 
 	return err
 }
 
-// synced reports whether the cache knows every object of a kind.
-func (c *Cluster) synced(res Resource) bool {
+// synced reports whether the cache knows every object of a kind in a namespace.
+func (c *Cluster) synced(res Resource, namespace string) bool {
 	w := c.watchOf(res.GVK.GroupKind())
 	if w == nil {
 		return false
 	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.synced
+	p := w.in(namespace)
+	if p == nil {
+		return false
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.synced
 }
 
 // takenOver unites the entries of superseded tools with manager's own. The

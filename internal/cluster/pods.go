@@ -126,7 +126,7 @@ func (c *Cluster) below(ctx context.Context, owners []*unstructured.Unstructured
 		return nil, err
 	}
 	var out []*unstructured.Unstructured
-	if c.synced(res) {
+	if c.synced(res, owners[0].GetNamespace()) {
 		for _, owner := range owners {
 			for _, u := range c.Children(owner.GetUID()) {
 				if u.GroupVersionKind().GroupKind() == gk {

@@ -66,10 +66,27 @@ type store struct {
 // kind is what the store holds of one watched kind.
 type kind struct {
 	objects map[spot]*entry
-	// seen is the version that the watch has reached. Its events come in the order
-	// of their versions, so the answer to a write of an earlier one is old news:
-	// the object may be gone again.
-	seen resourceVersion
+	// seen is the version that a watch has reached, by its namespace; empty for one
+	// of all namespaces. Its events come in the order of their versions, so the
+	// answer to a write of an earlier one is old news: the object may be gone again.
+	seen map[string]resourceVersion
+}
+
+// watchedBy returns the namespace of the watch that tells of the objects in a
+// namespace; false if none does.
+func (k *kind) watchedBy(namespace string) (of string, watched bool) {
+	if _, all := k.seen[""]; all {
+		return "", true
+	}
+	_, watched = k.seen[namespace]
+	return namespace, watched
+}
+
+// reached notes which version the watch of a namespace has reached.
+func (k *kind) reached(namespace string, version resourceVersion) {
+	if of, watched := k.watchedBy(namespace); watched {
+		k.seen[of] = version
+	}
 }
 
 // spot is where an object of a kind is.
@@ -119,13 +136,22 @@ func (s *store) subscribe(fn func(Change)) (cancel func()) {
 	}
 }
 
-// hold makes room for a kind: only then are our own writes of it kept.
-func (s *store) hold(gk schema.GroupKind) {
+// hold makes room for a kind, in some namespaces or, without any, in all: only
+// then are our own writes of it kept.
+func (s *store) hold(gk schema.GroupKind, namespaces ...string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.kinds[gk] == nil {
-		s.kinds[gk] = &kind{objects: map[spot]*entry{}}
+	if s.kinds[gk] != nil {
+		return
 	}
+	k := &kind{objects: map[spot]*entry{}, seen: map[string]resourceVersion{}}
+	if len(namespaces) == 0 {
+		namespaces = []string{""}
+	}
+	for _, namespace := range namespaces {
+		k.seen[namespace] = resourceVersion{}
+	}
+	s.kinds[gk] = k
 }
 
 // holds reports whether objects of a kind are kept.
@@ -181,7 +207,7 @@ func (s *store) saw(e *entry) {
 
 func (s *store) reached(key manifest.Key, version resourceVersion) {
 	if k := s.kinds[key.GroupKind()]; k != nil {
-		k.seen = version
+		k.reached(key.Namespace, version)
 	}
 	if v, ok := s.written[key]; ok && !v.newer(version) {
 		delete(s.written, key)
@@ -228,7 +254,7 @@ func (s *store) put(e *entry, report func(ChangeType, *entry)) bool {
 func (s *store) sawDeleted(key manifest.Key, uid types.UID, version resourceVersion) {
 	s.change(func(report func(ChangeType, *entry)) {
 		if k := s.kinds[key.GroupKind()]; k != nil {
-			k.seen = version
+			k.reached(key.Namespace, version)
 		}
 		id, _ := identify(uid)
 		delete(s.gone, id)
@@ -245,8 +271,9 @@ func (s *store) sawDeleted(key manifest.Key, uid types.UID, version resourceVers
 // atOnce bounds how many changes of a list are made and told together.
 const atOnce = 500
 
-// sawAll takes a complete list of a kind as of a version.
-func (s *store) sawAll(gk schema.GroupKind, list []*entry, version resourceVersion) {
+// sawAll takes a complete list of a kind as of a version, in a namespace or, if
+// that is empty, in all.
+func (s *store) sawAll(gk schema.GroupKind, namespace string, list []*entry, version resourceVersion) {
 	listed := make(map[spot]identity, len(list))
 	live := make(map[identity]struct{}, len(list))
 	for _, e := range list {
@@ -265,9 +292,13 @@ func (s *store) sawAll(gk schema.GroupKind, list []*entry, version resourceVersi
 		if k == nil {
 			return
 		}
-		k.seen = version
+		k.reached(namespace, version)
+		within := func(other string) bool { return namespace == "" || other == namespace }
 		var missing []*entry
 		for at, e := range k.objects {
+			if !within(at.namespace.Value()) {
+				continue
+			}
 			if id, ok := listed[at]; !ok || id != e.id {
 				missing = append(missing, e)
 			}
@@ -283,7 +314,7 @@ func (s *store) sawAll(gk schema.GroupKind, list []*entry, version resourceVersi
 		// A deletion that the list already reflects will not be reported.
 		maps.DeleteFunc(s.gone, func(id identity, key manifest.Key) bool {
 			_, there := live[id]
-			return key.GroupKind() == gk && !there
+			return key.GroupKind() == gk && within(key.Namespace) && !there
 		})
 	})
 }
@@ -291,7 +322,12 @@ func (s *store) sawAll(gk schema.GroupKind, list []*entry, version resourceVersi
 // wrote takes the state that one of our writes returned.
 func (s *store) wrote(e *entry) {
 	s.change(func(report func(ChangeType, *entry)) {
-		if k := s.kinds[e.groupKind()]; k == nil || !e.rv().newer(k.seen) {
+		k := s.kinds[e.groupKind()]
+		if k == nil {
+			return
+		}
+		of, watched := k.watchedBy(e.namespace.Value())
+		if !watched || !e.rv().newer(k.seen[of]) {
 			return
 		}
 		if s.put(e, report) {

@@ -85,13 +85,13 @@ func TestStore(t *testing.T) {
 		},
 		"OlderList": {
 			reason:  "a list made before our creation does not remove it",
-			do:      func(s *store) { s.wrote(state("a", 5)); s.sawAll(configMaps(), nil, parseVersion("4")) },
+			do:      func(s *store) { s.wrote(state("a", 5)); s.sawAll(configMaps(), "", nil, parseVersion("4")) },
 			want:    "a/5",
 			changes: []string{"added a"},
 		},
 		"NewerList": {
 			reason:  "a list made after our creation does",
-			do:      func(s *store) { s.wrote(state("a", 5)); s.sawAll(configMaps(), nil, parseVersion("6")) },
+			do:      func(s *store) { s.wrote(state("a", 5)); s.sawAll(configMaps(), "", nil, parseVersion("6")) },
 			changes: []string{"added a", "deleted a"},
 		},
 		"ListAfterEvent": {
@@ -99,7 +99,7 @@ func TestStore(t *testing.T) {
 			do: func(s *store) {
 				s.wrote(state("a", 5))
 				s.saw(state("a", 5))
-				s.sawAll(configMaps(), nil, parseVersion("6"))
+				s.sawAll(configMaps(), "", nil, parseVersion("6"))
 			},
 			changes: []string{"added a", "deleted a"},
 		},
@@ -248,7 +248,7 @@ func (w *world) relist() {
 	if w.now != nil {
 		list = []*entry{w.now}
 	}
-	w.s.sawAll(configMaps(), list, parseVersion(strconv.Itoa(w.version)))
+	w.s.sawAll(configMaps(), "", list, parseVersion(strconv.Itoa(w.version)))
 }
 
 // TestStoreNeverGoesBack demands that, whatever lags behind, what we wrote is what

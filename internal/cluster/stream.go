@@ -157,10 +157,10 @@ type stream struct {
 
 var _ watch.Decoder = (*stream)(nil)
 
-// stream opens the watch of a kind.
-func (w *kindWatch) stream(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
+// stream opens the watch of a part of a kind.
+func (p *watchPart) stream(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
 	o.Watch = true
-	body, err := w.c.rest.Get().AbsPath(path(w.res, "", "")...).SpecificallyVersionedParams(&o, metav1.ParameterCodec, schema.GroupVersion{Version: "v1"}).
+	body, err := p.w.c.rest.Get().AbsPath(path(p.w.res, p.namespace, "")...).SpecificallyVersionedParams(&o, metav1.ParameterCodec, schema.GroupVersion{Version: "v1"}).
 		SetHeader("Accept", runtime.ContentTypeJSON).Stream(ctx)
 	if err != nil {
 		return nil, err

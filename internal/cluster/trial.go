@@ -212,9 +212,11 @@ func (c *Cluster) follows(gk schema.GroupKind) bool {
 	if w == nil {
 		return false
 	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.synced && w.err == nil
+	return !slices.ContainsFunc(w.parts, func(p *watchPart) bool {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		return !p.synced || p.err != nil
+	})
 }
 
 // admission is the digest of what configures admission; known is false if that

@@ -328,7 +328,7 @@ func TestWatchResumes(t *testing.T) {
 	if _, err := maps.Create(b.ctx(), b.object("{apiVersion: v1, kind: ConfigMap, metadata: {name: during}}"), metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	w := c.watches[configMaps()]
+	w := c.watches[configMaps()].parts[0]
 	w.mu.Lock()
 	changed := w.changed
 	w.mu.Unlock()

@@ -96,6 +96,7 @@ func newApplications(opts Options, cares caredFor, codec *cluster.Codec, c clien
 	a.destinations = newDestinations(opts.Config, codec, c, opts.Namespace, a.installation.current.Load, a.changed)
 	a.destinations.writes = opts.ClusterWrites
 	a.destinations.served = a.servedChanged
+	a.destinations.refused = a.refused
 	return a
 }
 
@@ -123,6 +124,7 @@ func (a *applications) setUp(mgr manager.Manager) error {
 		Watches(&corev1.ConfigMap{}, handler.EnqueueRequestsFromMapFunc(a.ofAccess), builder.WithPredicates(changesAccess())).
 		Watches(&corev1.ConfigMap{}, a.ofPushes()).
 		Watches(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(a.ofAccess), builder.WithPredicates(changesAccess())).
+		Watches(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(a.ofCluster), builder.WithPredicates(registersCluster(a.opts.Namespace))).
 		WatchesRawSource(ctrlsource.Channel(a.wakeups.out, &handler.EnqueueRequestForObject{})).
 		WithLogConstructor(func(*reconcile.Request) logr.Logger { return a.opts.Log }).
 		WithOptions(ctrlcontroller.Options{MaxConcurrentReconciles: a.opts.Workers, SkipNameValidation: &skip}).

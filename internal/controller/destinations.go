@@ -45,6 +45,8 @@ type destinations struct {
 	changed func(on *destination, c cluster.Change)
 	// served is told when a destination may have come to serve something else.
 	served func(server string)
+	// refused is told when a kind may not be read on a destination.
+	refused func(server string, r cluster.Refusal)
 	// told are the settings of now; nil as long as there are none.
 	told func() *compiled
 	// writes is how many calls the operations on one cluster make at once.
@@ -54,10 +56,13 @@ type destinations struct {
 	open map[string]*destination
 }
 
-// registration is how a cluster is known: its address, its name, and the only
-// project that it is for, empty for all.
+// registration is how a cluster is known: its address, its name, the only project
+// that it is for, empty for all, and the part of it that the credentials are for.
 type registration struct {
 	server, name, project string
+	// namespaces are the only ones, with commas between; empty for all.
+	namespaces    string
+	clusterScoped bool
 }
 
 // destination is one open cluster.
@@ -102,7 +107,10 @@ func (d *destinations) get(ctx, life context.Context, dest v1alpha1.ApplicationD
 		// The Secret has changed: what is open may use outdated credentials.
 		opened.stop()
 	}
-	c, err := cluster.New(cfg, cluster.Options{Codec: d.codec, ServedChanged: func() { d.served(server) }})
+	c, err := cluster.New(cfg, cluster.Options{
+		Codec: d.codec, Reach: known.reach(),
+		ServedChanged: func() { d.served(server) }, Refused: func(r cluster.Refusal) { d.refused(server, r) },
+	})
 	if err != nil {
 		return nil, fmt.Errorf("open cluster %s: %w", server, err)
 	}
@@ -146,9 +154,7 @@ func (d *destinations) config(ctx context.Context, dest v1alpha1.ApplicationDest
 		return registration{}, nil, fmt.Errorf("%w has neither server nor name: give one of them, for example server: %s", errNoCluster, v1alpha1.InClusterServer)
 	}
 	server := strings.TrimSuffix(dest.Server, "/")
-	if server == v1alpha1.InClusterServer || dest.Name == v1alpha1.InClusterName {
-		return registration{server: v1alpha1.InClusterServer, name: v1alpha1.InClusterName}, d.home, nil
-	}
+	home := server == v1alpha1.InClusterServer || dest.Name == v1alpha1.InClusterName
 	var secrets corev1.SecretList
 	if err := d.secrets.List(ctx, &secrets, client.InNamespace(d.namespace), client.MatchingLabels{SecretTypeLabel: secretTypeCluster}); err != nil {
 		return registration{}, nil, fmt.Errorf("list cluster Secrets: %w", err)
@@ -157,14 +163,22 @@ func (d *destinations) config(ctx context.Context, dest v1alpha1.ApplicationDest
 	for i := range secrets.Items {
 		data := secrets.Items[i].Data
 		name, address := string(data["name"]), strings.TrimSuffix(string(data["server"]), "/")
-		if (dest.Name != "" && dest.Name == name) || (server != "" && server == address) {
+		if (dest.Name != "" && dest.Name == name) || (server != "" && server == address) || home && address == v1alpha1.InClusterServer {
 			cfg, err := secretConfig(address, data["config"])
 			if err != nil {
 				return registration{}, nil, fmt.Errorf("cluster Secret %s/%s: %w", d.namespace, secrets.Items[i].Name, err)
 			}
-			return registration{server: address, name: name, project: string(data["project"])}, cfg, nil
+			if address == v1alpha1.InClusterServer && cfg.BearerToken == "" && cfg.Username == "" {
+				// What the Secret says of the cluster counts, the connection is our own.
+				cfg = d.home
+			}
+			namespaces, clusterScoped := readReach(data)
+			return registration{server: address, name: name, project: string(data["project"]), namespaces: namespaces, clusterScoped: clusterScoped}, cfg, nil
 		}
 		known = append(known, name+" ("+address+")")
+	}
+	if home {
+		return registration{server: v1alpha1.InClusterServer, name: v1alpha1.InClusterName}, d.home, nil
 	}
 	slices.Sort(known)
 	hint := "no cluster is registered"

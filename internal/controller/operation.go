@@ -491,6 +491,9 @@ func (s *session) compare(ctx context.Context, desired *pipeline.Desired, op v1a
 	if err != nil {
 		return nil, err
 	}
+	if err := s.beyondReach(comparison.Plan); err != nil {
+		return nil, err
+	}
 	s.refuseForbidden(comparison.Plan)
 	s.refuseUnidentified(comparison.Plan)
 	return comparison, nil

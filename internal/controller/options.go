@@ -63,7 +63,7 @@ func (s *session) operationOptions(op v1alpha1.Operation) plan.Options {
 		PruneDisabled:    switches.Has("Prune=false"),
 		PruneConfirm:     switches.Has("Prune=confirm"),
 		PruneGuard:       op.InitiatedBy.Automated && !own.Has("PruneGuard=false"),
-		CreateNamespace:  switches.Has("CreateNamespace=true"),
+		CreateNamespace:  switches.Has("CreateNamespace=true") && s.seesNamespaces(),
 		SkipHooks:        op.Sync.SyncStrategy != nil && op.Sync.SyncStrategy.Apply != nil,
 		OutOfSyncOnly:    switches.Has("ApplyOutOfSyncOnly=true"),
 		Only:             requestedKeys(op),

@@ -177,6 +177,9 @@ func (s *session) fillConditions() {
 	for _, wrong := range manifest.CheckSwitches(s.ownOptions(), true) {
 		found = append(found, v1alpha1.ApplicationCondition{Type: v1alpha1.ConditionSyncOptionWarning, Message: wrong})
 	}
+	if warning, ok := s.namespaceWarning(); ok {
+		found = append(found, warning)
+	}
 	if warning, ok := s.sharedWarning(); ok {
 		found = append(found, warning)
 	}

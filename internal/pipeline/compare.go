@@ -228,28 +228,36 @@ func (c *Comparer) Compare(ctx context.Context, dest Destination, s Subject) (*C
 }
 
 // watchKinds has every kind watched that is needed to know the live state: those
-// rendered, those of the inventory and Namespaces.
+// rendered, those of the inventory and, where they are made, Namespaces. What says
+// more about them, if it may be read, is watched, too.
 func watchKinds(ctx context.Context, dest Destination, s Subject, objects []manifest.Object) error {
-	kinds := []schema.GroupKind{{Kind: "Namespace"}}
-	add := func(gk schema.GroupKind) {
-		if _, served := dest.Scope(gk); served && !slices.Contains(kinds, gk) {
-			kinds = append(kinds, gk)
+	var kinds, about []schema.GroupKind
+	add := func(list *[]schema.GroupKind, gk schema.GroupKind) {
+		if _, served := dest.Scope(gk); served && !slices.Contains(*list, gk) {
+			*list = append(*list, gk)
 		}
+	}
+	if add(&about, schema.GroupKind{Kind: "Namespace"}); s.Options.CreateNamespace {
+		kinds = append(kinds, about...)
 	}
 	for _, obj := range objects {
 		gk := obj.GroupVersionKind().GroupKind()
-		add(gk)
+		add(&kinds, gk)
 		for _, asked := range health.AskedAbout(gk.Kind) {
-			add(asked)
+			add(&about, asked)
 		}
 	}
 	for _, entry := range s.Inventory {
-		add(entry.Key.GroupKind())
+		add(&kinds, entry.Key.GroupKind())
 	}
 	for _, gk := range outsideKinds(s.Desired.External, objects) {
-		add(gk)
+		add(&kinds, gk)
 	}
 	if err := dest.Watch(ctx, kinds...); err != nil && !s.tolerates(err, objects) {
+		return fmt.Errorf("watch %s: %w", s.Server, err)
+	}
+	s.Tolerant = true
+	if err := dest.Watch(ctx, about...); err != nil && !s.tolerates(err, objects) {
 		return fmt.Errorf("watch %s: %w", s.Server, err)
 	}
 	dest.WatchWebhooks(ctx)

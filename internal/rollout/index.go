@@ -5,6 +5,7 @@ package rollout
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -30,8 +31,10 @@ type index struct {
 	expected map[schema.GroupKind]bool
 	// outside are the kinds of what others bring.
 	outside map[schema.GroupKind]bool
-	// kinds are all that must be watched, in order.
-	kinds []schema.GroupKind
+	// kinds are all that are watched, in order; needed are those of them without which
+	// nothing can be decided. The others only say more.
+	kinds  []schema.GroupKind
+	needed map[schema.GroupKind]bool
 }
 
 func newIndex(p *plan.Plan, operation string) index {
@@ -41,6 +44,7 @@ func newIndex(p *plan.Plan, operation string) index {
 		untracked: map[manifest.Key]bool{},
 		expected:  map[schema.GroupKind]bool{},
 		outside:   map[schema.GroupKind]bool{},
+		needed:    map[schema.GroupKind]bool{},
 	}
 	for _, f := range p.Findings {
 		if f.Code == plan.CodeKindNotKnownYet {
@@ -51,9 +55,14 @@ func newIndex(p *plan.Plan, operation string) index {
 	kinds := map[schema.GroupKind]bool{{Kind: "Pod"}: true, {Group: "apps", Kind: "ReplicaSet"}: true}
 	for i := range p.Groups {
 		for j := range p.Groups[i].Steps {
-			x.add(&p.Groups[i].Steps[j], operation, kinds)
+			step := &p.Groups[i].Steps[j]
+			x.add(step, operation)
+			for _, gk := range health.AskedAbout(step.Key.Kind) {
+				kinds[gk] = true
+			}
 		}
 	}
+	maps.Copy(kinds, x.needed)
 	for gk := range kinds {
 		x.kinds = append(x.kinds, gk)
 	}
@@ -66,7 +75,7 @@ func newIndex(p *plan.Plan, operation string) index {
 // comes tells whether a kind that is not served may come to be in this rollout.
 func (x *index) comes(gk schema.GroupKind) bool { return x.defines[gk] || x.expected[gk] }
 
-func (x *index) add(step *plan.Step, operation string, kinds map[schema.GroupKind]bool) {
+func (x *index) add(step *plan.Step, operation string) {
 	x.steps = append(x.steps, step)
 	key := step.Key
 	key.Name = machine.HookName(operation, step)
@@ -75,21 +84,18 @@ func (x *index) add(step *plan.Step, operation string, kinds map[schema.GroupKin
 		x.untracked[key] = true
 	}
 
-	kinds[key.GroupKind()] = true
+	x.needed[key.GroupKind()] = true
 	if step.Yields {
 		for _, gk := range inventory.HolderKinds() {
-			kinds[gk] = true
+			x.needed[gk] = true
 		}
 	}
 	for _, need := range step.Needs {
-		kinds[need.Object.GroupKind()], kinds[need.Producer.GroupKind()] = true, true
+		x.needed[need.Object.GroupKind()], x.needed[need.Producer.GroupKind()] = true, true
 	}
 	for _, other := range step.Outside {
 		// Its kind may be as late as it is itself.
-		kinds[other.GroupKind()], x.outside[other.GroupKind()] = true, true
-	}
-	for _, gk := range health.AskedAbout(key.Kind) {
-		kinds[gk] = true
+		x.needed[other.GroupKind()], x.outside[other.GroupKind()] = true, true
 	}
 	if step.Object == nil || step.Action == plan.Prune || step.Action == plan.SkipPrune {
 		return

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/wavetrain/wavetrain/internal/cluster"
@@ -65,8 +66,8 @@ type problem struct {
 }
 
 // watchKinds has everything watched that the plan writes or waits for, and what
-// tells about it. It returns the kinds that the cluster does not serve and that
-// will not come.
+// tells about it as far as that may be read. It returns the kinds that the cluster
+// does not serve and that will not come.
 func (r *Run) watchKinds(ctx context.Context) ([]schema.GroupKind, error) {
 	var unserved []schema.GroupKind
 	err := r.try(ctx, "watch the kinds of the plan", func(ctx context.Context) error {
@@ -77,6 +78,9 @@ func (r *Run) watchKinds(ctx context.Context) ([]schema.GroupKind, error) {
 			return err
 		}
 		for _, k := range failed.Kinds {
+			if !r.index.needed[k.Kind] && apierrors.IsForbidden(k.Err) {
+				continue
+			}
 			if !cluster.IsUnknownKind(k.Err) {
 				return err
 			}

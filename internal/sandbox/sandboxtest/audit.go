@@ -18,6 +18,7 @@ type Request struct {
 	Verb       string
 	RequestURI string
 	UserAgent  string
+	User       struct{ Username string }
 	// ImpersonatedUser is as whom the request was made, if not as who made it.
 	ImpersonatedUser struct{ Username string }
 	ObjectRef        struct {
