@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/wavetrain/wavetrain/internal/diff"
 	"github.com/wavetrain/wavetrain/internal/manifest"
 )
 
@@ -43,7 +44,7 @@ type ApplyOptions struct {
 	// Manager applies. Defaults to manifest.FieldManager.
 	Manager string
 	// Notice, if given, is told in one line of anything that was done in another
-	// way than asked.
+	// way than asked, and of fields that were taken from others.
 	Notice func(string)
 }
 
@@ -76,7 +77,8 @@ func (o ApplyOptions) notice(format string, args ...any) {
 // value are taken; what tools that Wavetrain replaces own is taken over before,
 // so that dropped fields disappear. An object that server-side apply cannot
 // express (two list items with one key, or unknown fields with NoValidation) is
-// updated instead. The cache holds the result when Apply returns.
+// updated instead, and items that others have put in the place of wanted ones go.
+// The cache holds the result when Apply returns.
 //
 // For a kind that is not served Apply waits a few seconds if something that
 // defines kinds of its group was written just before; the error is then an
@@ -99,9 +101,10 @@ func (c *Cluster) Apply(ctx context.Context, obj *unstructured.Unstructured, o A
 	if o.DryRun && !o.VerdictOnly {
 		accepted, identified = c.acceptanceOf(ctx, res, key, want, false, o)
 	}
+	before := c.ownersOf(key, o)
 	out, err := c.write(ctx, res, key, want, o)
 	if err != nil && o.Force && !o.DryRun && IsImmutable(err) && Recreatable(key) {
-		o.notice("%s has an immutable field that differs: it was deleted and created again", key)
+		o.notice("it has an immutable field that differs: it was deleted and created again")
 		out, err = c.recreate(ctx, res, key, want, o)
 	}
 	if err != nil {
@@ -109,10 +112,22 @@ func (c *Cluster) Apply(ctx context.Context, obj *unstructured.Unstructured, o A
 	}
 	if o.DryRun {
 		c.remember(accepted, identified)
-	} else {
-		c.wrote(ctx, out)
+		return out, nil
 	}
+	if taken := diff.Taken(before, out.GetManagedFields(), o.manager()); taken != "" {
+		o.notice("took %s", taken)
+	}
+	c.wrote(ctx, out)
 	return out, nil
+}
+
+// ownersOf returns who owns a cached object's fields, for those who want notices
+// of it.
+func (c *Cluster) ownersOf(key manifest.Key, o ApplyOptions) []metav1.ManagedFieldsEntry {
+	if e, ok := c.store.get(key); ok && o.Notice != nil && !o.DryRun {
+		return e.managedFields()
+	}
+	return nil
 }
 
 // write writes by the method that is asked for, or by the one that can express
@@ -127,11 +142,13 @@ func (c *Cluster) write(ctx context.Context, res Resource, key manifest.Key, wan
 	out, err := c.apply(ctx, res, key, want, o)
 	switch {
 	case unkeyed(err):
-		o.notice("%s has list items with the same key or without one, which server-side apply refuses: it was updated instead, and lists are replaced as a whole", key)
+		o.notice("it has list items with the same key or without one, which server-side apply refuses: it was updated instead, and lists are replaced as a whole")
 		return c.update(ctx, res, key, want, o)
 	case undeclared(err) && o.NoValidation:
-		o.notice("%s has fields that its schema does not know, which server-side apply refuses: it was updated instead, and they were dropped", key)
+		o.notice("it has fields that its schema does not know, which server-side apply refuses: it was updated instead, and they were dropped")
 		return c.update(ctx, res, key, want, o)
+	case len(collisions(err)) > 0:
+		return c.displace(ctx, res, key, want, o, err)
 	}
 	return out, err
 }

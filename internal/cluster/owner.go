@@ -6,7 +6,6 @@ package cluster
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 
@@ -37,12 +36,7 @@ func (c *Cluster) takeOver(ctx context.Context, res Resource, key manifest.Key, 
 			if err != nil || !changed {
 				return nil, err
 			}
-			return json.Marshal([]map[string]any{
-				{"op": "replace", "path": "/metadata/managedFields", "value": fields},
-				// Writing the version we read makes the API server answer with a conflict
-				// if the object has changed.
-				{"op": "replace", "path": "/metadata/resourceVersion", "value": live.GetResourceVersion()},
-			})
+			return withOwners(live, fields)
 		},
 		lost: apierrors.IsConflict,
 	})

@@ -202,10 +202,12 @@ func (d *differ) lists(p path, live, want []any, owned, after owners) {
 		l := item.(map[string]any)
 		id, _ := identity(l, keys)
 		var wanted any
+		// To the API server the item may be another one by now: a port by its number.
+		becomes := l
 		if w, ok := find(want, keys, id); ok {
-			wanted = w
+			wanted, becomes = w, w
 		}
-		d.value(p.key(keys, l), l, wanted, owned.item(l), after.item(l))
+		d.value(p.key(keys, l), l, wanted, owned.item(l), after.item(becomes))
 	}
 	for _, item := range want {
 		w := item.(map[string]any)

@@ -6,6 +6,7 @@ package rollout
 import (
 	"context"
 	"errors"
+	"strings"
 	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -103,6 +104,8 @@ func (r *Run) apply(ctx context.Context, a machine.Action, result *machine.Resul
 	if err != nil {
 		return err
 	}
+	var notices []string
+	options.Notice = func(text string) { notices = append(notices, text) }
 	live, err := r.cluster.Apply(ctx, desired, options)
 	if err != nil {
 		return err
@@ -115,6 +118,9 @@ func (r *Run) apply(ctx context.Context, a machine.Action, result *machine.Resul
 		verb = "unchanged"
 	}
 	r.accept(result, live, verb)
+	if len(notices) > 0 {
+		result.Message += " (" + strings.Join(notices, "; ") + ")"
+	}
 	return nil
 }
 
