@@ -30,6 +30,7 @@ type syncFlags struct {
 	options   []string
 	local     string
 	force     bool
+	plan      string
 	timeout   duration
 }
 
@@ -43,6 +44,7 @@ func (f *syncFlags) add(flags *pflag.FlagSet) {
 	flags.StringArrayVar(&f.options, "sync-option", nil, "sync option, for example Replace=true; may be repeated")
 	flags.BoolVar(&f.force, "force", false, "delete and create anew what cannot be changed in place")
 	flags.StringVar(&f.local, "local", "", "sync the manifests of this directory instead of the source; the Application's automation must be off, or --dry-run given")
+	flags.StringVar(&f.plan, "plan", "", "carry out the plan in this file, that \"wavetrain plan --out\" has written, or nothing if it no longer holds")
 	f.timeout = duration{10 * time.Minute}
 	flags.Var(&f.timeout, "timeout", "how long to wait for the sync (a duration, or seconds); 0 waits for ever")
 }
@@ -51,18 +53,32 @@ func newAppSyncCmd(s Streams) *cobra.Command {
 	k := newKube(s)
 	var f syncFlags
 	cmd := &cobra.Command{
-		Use:   "sync NAME",
+		Use:   "sync NAME | --plan FILE",
 		Short: "Sync an Application now and wait for the result",
 		Long: `Sync an Application now and wait for the result.
 
-Exit codes: 0 the sync succeeded, 1 it failed, 2 wrong usage, 4 it still ran when the time was up.`,
+--plan FILE syncs the Applications of a plan, one after the other in its order, to the revisions
+that were planned. The controller carries out exactly that plan: it plans again right before its
+first write, and if an object, the Application or what is rendered has changed since in a way that
+changes the plan, it writes nothing and says what has changed. With NAME, only that Application of
+the plan is synced.
+
+Exit codes: 0 the sync succeeded, 1 it failed, 2 wrong usage, 3 the plan no longer holds, 4 it still
+ran when the time was up.`,
 		Example: `  wavetrain app sync frontend
   wavetrain app sync frontend --prune --revision v1.4.0
   wavetrain app sync frontend --resource apps:Deployment:frontend
-  wavetrain app sync frontend --local ./charts/frontend --dry-run`,
-		Args:              cobra.ExactArgs(1),
+  wavetrain app sync frontend --local ./charts/frontend --dry-run
+  wavetrain sync --plan plan.json`,
+		Args:              cobra.MaximumNArgs(1),
 		ValidArgsFunction: completeApps(k),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if f.plan != "" {
+				return syncPlan(cmd, s, k, &f, args)
+			}
+			if len(args) == 0 {
+				return usageError("give the name of an Application, or --plan FILE")
+			}
 			c, err := k.client()
 			if err != nil {
 				return err
@@ -99,8 +115,8 @@ func requestSync(ctx context.Context, k *kube, c client.Client, name types.Names
 	if err != nil {
 		return err
 	}
-	if app.Operation != nil || (app.Status.OperationState != nil && !app.Status.OperationState.Phase.Completed()) {
-		return fmt.Errorf("application %q: another operation is in progress: wait for it, or end it with `wavetrain app terminate-op %s`", name.Name, argument(name))
+	if err := idle(app); err != nil {
+		return err
 	}
 	sync, err := f.operation(app)
 	if err != nil {

@@ -33,6 +33,12 @@ func (d *diffSources) addFlags(cmd *cobra.Command) {
 	f.StringArrayVar(&d.localSources, "local-source", nil, "N=DIR: read source N, counted from 1, from this directory")
 }
 
+// isLocal tells whether a directory of this machine stands in for a source.
+func (d *diffSources) isLocal() bool { return len(d.local)+len(d.localSources) > 0 }
+
+// given tells whether anything stands in for what sources name.
+func (d *diffSources) given() bool { return d.revision != "" || len(d.revisions) > 0 || d.isLocal() }
+
 // sourcesOf are the sources of an Application, to be changed in place.
 func sourcesOf(app *v1alpha1.Application) []*v1alpha1.ApplicationSource {
 	var list []*v1alpha1.ApplicationSource

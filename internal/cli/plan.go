@@ -4,17 +4,11 @@
 package cli
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
-	"maps"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -34,40 +28,59 @@ type planArguments struct {
 	render   wavesArguments
 	base     string
 	head     string
+	cluster  planCluster
+	out      string
 	output   output
 	detailed bool
 	failOn   string
 }
 
 func newPlanCmd(s Streams) *cobra.Command {
-	a := planArguments{base: "HEAD"}
+	a := planArguments{base: "HEAD", cluster: planCluster{kube: newKube(s)}}
 	cmd := &cobra.Command{
 		Use:   "plan [PATH...]",
-		Short: "Show what a commit would do, step by step",
-		Long: `Show what the step from one Git revision to another does to every application, in the order in
-which it is done: what is created, updated, deleted or run as a hook, which fields change, which
-Pods are replaced, and what verify finds in the result. No cluster is needed.
+		Short: "Show what a commit or a sync would do, step by step",
+		Long: `Show what happens to every application, in the order in which it is done: what is created,
+updated, replaced, deleted or run as a hook, which fields change, which Pods are replaced, what
+the rollout will wait for, and what verify finds. Values of Secrets are hidden.
 
-PATH is as in "wavetrain verify"; without one it is the current directory. --head is the work tree
-unless it is given. Applications whose objects do not change are counted and not shown. Values of
-Secrets are hidden.
+Between two commits, which needs no cluster: from --base (the last commit) to --head (the work
+tree). PATH is as in "wavetrain verify"; without one it is the current directory.
 
-Exit codes: 0 done, 1 an input cannot be rendered, 2 wrong usage, or with --detailed-exitcode
-something changes, 3 findings of --fail-on.`,
+On a cluster: --app NAME, --selector or --all plan a sync of Applications as the controller would
+carry it out now. --revision plans another revision, --local a directory of this machine. With
+--live, the Applications of PATH and the files around them are compared with the cluster, whether
+they are committed or not.
+
+--out FILE keeps the plan of Applications, and "wavetrain sync --plan FILE" carries out exactly
+that, or refuses and says what has changed since. No value of a Secret is in the file.
+
+Applications to which nothing happens are counted and not shown.
+
+Exit codes: 0 done, 1 an input cannot be rendered or compared, 2 wrong usage, 3 findings of
+--fail-on. With --detailed-exitcode: 0 nothing changes, 1 an error of any kind, 2 something changes,
+3 findings of --fail-on.`,
 		Example: `  wavetrain plan --base origin/main
   wavetrain plan apps/ --base v1.4.0 --head v1.5.0
-  wavetrain plan --base origin/main -o markdown > comment.md`,
+  wavetrain plan --base origin/main -o markdown > comment.md
+  wavetrain plan --app frontend --revision v1.5.0 --out plan.json
+  wavetrain plan --selector team=shop --detailed-exitcode
+  wavetrain plan --live apps/`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if a.render.inputs = args; len(args) == 0 {
-				a.render.inputs = []string{"."}
+			err := a.run(cmd.Context(), s, args, cmd.Flags().Changed)
+			if e, ok := errors.AsType[*exitError](err); a.detailed && ok && e.misused() {
+				return withCode(exitFailed, err)
 			}
-			return a.run(cmd.Context(), s)
+			return err
 		},
 	}
 	a.render.addRenderFlags(cmd)
 	f := cmd.Flags()
+	f.Lookup("namespace").Usage = `destination namespace of charts and manifests; with --app and its like the control namespace (default "argocd")`
 	f.StringVar(&a.base, "base", a.base, "Git revision to begin with")
 	f.StringVar(&a.head, "head", "", "Git revision to end with (default: the files as they are)")
+	a.cluster.addFlags(cmd)
+	f.StringVar(&a.out, "out", "", `keep the plan in this file, for "wavetrain sync --plan"`)
 	f.BoolVar(&a.detailed, "detailed-exitcode", false, "exit with 2 when something changes")
 	f.StringVar(&a.failOn, "fail-on", "", "exit with 3 when there are findings of this severity or worse: error, warning")
 	a.output.addFlag(cmd, "text", "json", "markdown", "html")
@@ -75,23 +88,65 @@ something changes, 3 findings of --fail-on.`,
 	return cmd
 }
 
-func (a *planArguments) run(ctx context.Context, s Streams) error {
+// check refuses flags that do not go together.
+func (a *planArguments) check(args []string, given func(string) bool) error {
 	if err := a.output.check(); err != nil {
 		return err
 	}
-	if !slices.Contains([]string{"", "error", "warning"}, a.failOn) {
+	c := &a.cluster
+	named := len(c.apps) > 0 || c.selector != "" || c.all
+	switch {
+	case !slices.Contains([]string{"", "error", "warning"}, a.failOn):
 		return usageError("--fail-on %q is not known: use error or warning", a.failOn)
+	case named && c.live:
+		return usageError("--live plans the Applications of files, --app and its like those of the cluster: give one of them")
+	case named && len(args) > 0:
+		return usageError("--app and its like plan Applications as they are in the cluster: %s is not looked at; --local puts a directory in the place of a source", args[0])
+	case (named || c.live) && (given("base") || given("head")):
+		return usageError("--base and --head plan without a cluster; --revision is for --app")
+	case a.out != "" && !named:
+		return usageError("--out keeps what a sync of Applications would do: give --app, --selector or --all")
+	case a.out != "" && c.from.isLocal():
+		return usageError("--out: what lies in a directory of this machine cannot be synced later: give --revision instead of --local")
+	case !named && c.from.given():
+		return usageError("--revision and --local are for --app")
 	}
-	base, err := a.sides(ctx, s, a.base)
+	return nil
+}
+
+func (a *planArguments) run(ctx context.Context, s Streams, args []string, given func(string) bool) error {
+	if err := a.check(args, given); err != nil {
+		return err
+	}
+	if a.render.inputs = args; len(args) == 0 {
+		a.render.inputs = []string{"."}
+	}
+	var apps []*change.App
+	var unchanged int
+	var keep map[string]plannedSync
+	var err error
+	switch c := &a.cluster; {
+	case c.live:
+		apps, unchanged, err = a.planFiles(ctx, s)
+	case len(c.apps) > 0 || c.selector != "" || c.all:
+		apps, unchanged, keep, err = a.planApps(ctx, s)
+	default:
+		apps, unchanged, err = a.betweenCommits(ctx, s)
+	}
 	if err != nil {
 		return err
 	}
-	head, err := a.sides(ctx, s, a.head)
-	if err != nil {
-		return err
+	file := newPlanFile(apps, unchanged, keep)
+	if a.out != "" {
+		data, err := file.encode()
+		if err != nil {
+			return err
+		}
+		if err := os.WriteFile(a.out, data, 0o600); err != nil {
+			return fmt.Errorf("keep the plan: %w", err)
+		}
 	}
-	apps, unchanged := compareSides(base, head)
-	if err := a.write(s, apps, unchanged); err != nil {
+	if err := a.write(s, file, apps, unchanged); err != nil {
 		return err
 	}
 	return a.verdict(apps)
@@ -110,15 +165,12 @@ func (a *planArguments) verdict(apps []*change.App) error {
 	return nil
 }
 
-func (a *planArguments) write(s Streams, apps []*change.App, unchanged int) error {
+func (a *planArguments) write(s Streams, file planFile, apps []*change.App, unchanged int) error {
 	var text string
 	var err error
 	switch a.output.format {
 	case "json":
-		if apps == nil {
-			apps = []*change.App{}
-		}
-		_, err = a.output.structured(s.Out, map[string]any{"apps": apps, "unchanged": unchanged})
+		_, err = a.output.structured(s.Out, file)
 		return err
 	case "markdown":
 		text = change.Markdown(apps, unchanged)
@@ -132,124 +184,4 @@ func (a *planArguments) write(s Streams, apps []*change.App, unchanged int) erro
 	}
 	_, err = s.Out.Write([]byte(text))
 	return err
-}
-
-func compareSides(base, head map[string]*change.Side) (apps []*change.App, unchanged int) {
-	names := slices.Collect(maps.Keys(head))
-	for name := range base {
-		if head[name] == nil {
-			names = append(names, name)
-		}
-	}
-	slices.Sort(names)
-	for _, name := range names {
-		if app := change.Compare(name, base[name], head[name]); app != nil {
-			apps = append(apps, app)
-		} else {
-			unchanged++
-		}
-	}
-	return apps, unchanged
-}
-
-// sides renders everything as it is at a revision, empty for the work tree.
-func (a *planArguments) sides(ctx context.Context, s Streams, revision string) (map[string]*change.Side, error) {
-	arguments := a.render
-	if revision != "" {
-		tree, err := os.MkdirTemp("", "wavetrain-plan-")
-		if err != nil {
-			return nil, err
-		}
-		defer func() { _ = os.RemoveAll(tree) }()
-		if arguments.inputs, err = checkOut(ctx, s, tree, revision, a.render.inputs); err != nil {
-			return nil, err
-		}
-	}
-	collector := newWavesCollector(arguments, s.In)
-	collector.follow = true
-	if err := collector.collect(ctx); err != nil {
-		if revision != "" {
-			err = fmt.Errorf("at %s: %w", revision, err)
-		}
-		return nil, err
-	}
-	sides := map[string]*change.Side{}
-	for _, p := range collector.planned {
-		sides[p.plan.App] = &change.Side{Namespace: p.plan.Namespace, Server: p.plan.Server, Objects: p.objects}
-	}
-	return sides, nil
-}
-
-// checkOut writes the files of a revision to a directory and returns where the
-// inputs are there. An input that is not there yet is left out.
-func checkOut(ctx context.Context, s Streams, tree, revision string, inputs []string) ([]string, error) {
-	var there []string
-	done := map[string]bool{}
-	for _, in := range inputs {
-		abs, err := filepath.Abs(in)
-		if err != nil {
-			return nil, err
-		}
-		top, err := s.git(ctx, existing(abs), nil, "rev-parse", "--show-toplevel")
-		if err != nil {
-			return nil, fmt.Errorf("%s is not in a Git work tree: %w", in, err)
-		}
-		if !done[top] {
-			done[top] = true
-			index := "GIT_INDEX_FILE=" + filepath.Join(tree, "index")
-			if err := os.MkdirAll(filepath.Join(tree, "files", ".git"), 0o700); err != nil {
-				return nil, err
-			}
-			if _, err := s.git(ctx, top, []string{index}, "--work-tree="+filepath.Join(tree, "files"), "checkout", "--quiet", revision, "--", "."); err != nil {
-				return nil, fmt.Errorf("read revision %s: %w", revision, err)
-			}
-		}
-		if abs, err = resolved(abs); err != nil {
-			return nil, err
-		}
-		rel, err := filepath.Rel(top, abs)
-		if err != nil {
-			return nil, err
-		}
-		at := filepath.Join(tree, "files", rel)
-		if _, err := os.Stat(at); err == nil {
-			there = append(there, at)
-		} else if !errors.Is(err, fs.ErrNotExist) {
-			return nil, err
-		}
-	}
-	return there, nil
-}
-
-// resolved follows symbolic links of the part of a path that exists.
-func resolved(path string) (string, error) {
-	at := existing(path)
-	target, err := filepath.EvalSymlinks(at)
-	if err != nil {
-		return "", err
-	}
-	rel, err := filepath.Rel(at, path)
-	return filepath.Join(target, rel), err
-}
-
-// existing is the nearest directory of a path that exists.
-func existing(path string) string {
-	for {
-		if info, err := os.Stat(path); err == nil && info.IsDir() || path == filepath.Dir(path) {
-			return path
-		}
-		path = filepath.Dir(path)
-	}
-}
-
-// git runs git in a directory and returns what it prints.
-func (s Streams) git(ctx context.Context, dir string, env []string, args ...string) (string, error) {
-	cmd := exec.CommandContext(ctx, "git", args...)
-	cmd.Dir, cmd.Env = dir, append(s.gitEnv(), env...)
-	var out, fault bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &fault
-	if err := cmd.Run(); err != nil {
-		return "", fmt.Errorf("git: %s", strings.TrimSpace(strings.TrimPrefix(strings.TrimPrefix(fault.String(), "fatal: "), "error: ")))
-	}
-	return strings.TrimSpace(out.String()), nil
 }

@@ -147,6 +147,7 @@ func commands(version string, s Streams) []*cobra.Command {
 		newVerifyCmd(s, version),
 		newExplainCmd(s),
 		newPlanCmd(s),
+		newSyncCmd(s),
 		newRehearseCmd(s),
 		newWhyCmd(s),
 		newUpCmd(s),

@@ -48,7 +48,7 @@ func verifyAll(ctx context.Context, services []planned) (apps []string, list []f
 			return nil, nil, err
 		}
 		found := verify.Run(verify.Input{
-			Plan: s.plan, External: external, Table: table, Rules: rules, Ignores: ignoresOf(s.app),
+			Plan: s.plan, Base: s.base, External: external, Table: table, Rules: rules, Ignores: ignoresOf(s.app),
 			Elsewhere: func(k manifest.Key) string { return elsewhere.besides(s.plan, k) },
 			Unstable:  s.unstable(), Definitions: definitions.besides(s.plan),
 		})

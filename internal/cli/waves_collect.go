@@ -63,6 +63,8 @@ type planned struct {
 	// objects are what the plan was made of.
 	objects []manifest.Object
 	repo    *localRepo
+	// base is what the plan leads away from, by key; nil for nothing.
+	base map[manifest.Key]manifest.Object
 	// app is nil for a chart, a directory or manifests.
 	app *v1alpha1.Application
 	// restless are the fields that come out differently each time, warnings what else

@@ -140,7 +140,7 @@ func (s *session) conclude(ctx context.Context, state *v1alpha1.OperationState) 
 	}
 	state.Message = status.Retried(state.Message, int64(rec.Attempt-1))
 	finished := metav1.NewTime(rec.FinishedAt)
-	state.FinishedAt = &finished
+	state.FinishedAt, state.Operation = &finished, withBriefPlan(state.Operation)
 	asked := s.askedMeanwhile(state.Operation)
 	if !asked {
 		s.app.Operation = nil
@@ -211,7 +211,7 @@ func (s *session) startRequested(ctx context.Context) error {
 func (s *session) reject(op v1alpha1.Operation, message string) {
 	now := metav1.NewTime(s.now)
 	s.app.Status.OperationState = &v1alpha1.OperationState{
-		Operation: op, Phase: v1alpha1.OperationError, Message: message, StartedAt: now, FinishedAt: &now,
+		Operation: withBriefPlan(op), Phase: v1alpha1.OperationError, Message: message, StartedAt: now, FinishedAt: &now,
 	}
 	s.app.Operation = nil
 }
@@ -259,6 +259,10 @@ func (s *session) launch(ctx context.Context, op v1alpha1.Operation, desired *pi
 		return nil
 	}
 	s.refuseShared(comparison.Plan, op)
+	if refusal := s.refuseMoved(op, desired, comparison); refusal != "" && !s.begunBefore(id, attempt) {
+		s.reject(op, refusal)
+		return nil
+	}
 	if rec := s.st.memory.Operation; rec != nil && rec.Operation == id && rec.Attempt == attempt && !rec.Ended() {
 		if reason := revoked(comparison.Plan); reason != "" {
 			s.by(s.now)
@@ -277,6 +281,7 @@ func (s *session) launch(ctx context.Context, op v1alpha1.Operation, desired *pi
 		Write: s.writePolicy(op), Respect: respected(op, comparison), Propagation: operationPropagation(op),
 		Explain:     s.explainer(comparison.Plan),
 		Unrehearsed: s.ownOptions().Has("DryRun=client"),
+		AsPlanned:   s.asPlanned(op, comparison),
 	})
 	s.st.run = run
 	s.follow(run)

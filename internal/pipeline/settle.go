@@ -98,6 +98,21 @@ func (d *Desired) unstable() ([]unstable.Field, string) {
 	return all, identity.String()
 }
 
+// Stable is a digest of the rendered set without the fields that come out
+// differently each time: two renderings of one input have the same.
+func (d *Desired) Stable() (string, error) {
+	objects, err := d.Objects()
+	if err != nil {
+		return "", err
+	}
+	fields, _ := d.unstable()
+	objects = slices.Clone(objects)
+	for _, field := range fields {
+		objects[field.Object] = changed(objects[field.Object], field.Path, nil)
+	}
+	return manifest.Digest(objects), nil
+}
+
 // Restless are the fields that come out differently each time, as people read
 // them.
 func (d *Desired) Restless() []render.Restless {

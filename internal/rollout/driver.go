@@ -91,6 +91,9 @@ type Operation struct {
 	// Unrehearsed leaves out the trial of every step before the first write; what
 	// can be checked without the API server is checked all the same.
 	Unrehearsed bool
+	// AsPlanned, if given, is asked right before the first write and says what has
+	// changed since the plan was made; then nothing is written.
+	AsPlanned func() string
 	// Confirmed allows the prunes that need a confirmation.
 	Confirmed bool
 	// Propagation of prunes; defaults to foreground.

@@ -45,7 +45,13 @@ func (r *Run) check(ctx context.Context) (*problem, error) {
 	if p := r.localProblems(unserved); p != nil {
 		return p, nil
 	}
-	return r.rehearse(ctx)
+	found, err := r.rehearse(ctx)
+	if found == nil && err == nil && r.op.AsPlanned != nil {
+		if moved := r.op.AsPlanned(); moved != "" {
+			return &problem{message: moved}, nil
+		}
+	}
+	return found, err
 }
 
 // ended turns an interruption into an error only if the run was abandoned: a

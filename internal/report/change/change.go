@@ -1,22 +1,23 @@
 // Copyright The Wavetrain Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package change shows what a commit would do: per application the ordered steps
-// that are not empty, each with the fields that change, what restarts and what is
-// lost. It compares rendered sets; values of Secrets are in nothing that it gives.
+// Package change shows what a commit or a sync would do: per application the ordered
+// steps, each with the fields that change, what restarts, what is lost, and what the
+// rollout will wait for. It compares rendered sets, or a rendered set with a
+// cluster; values of Secrets are in nothing that it gives.
 package change
 
 import (
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/wavetrain/wavetrain/internal/diff"
-	"github.com/wavetrain/wavetrain/internal/field"
 	"github.com/wavetrain/wavetrain/internal/manifest"
 	"github.com/wavetrain/wavetrain/internal/plan"
 	"github.com/wavetrain/wavetrain/internal/report/findings"
-	"github.com/wavetrain/wavetrain/internal/verify"
+	"github.com/wavetrain/wavetrain/internal/report/path"
 )
 
 // What becomes of an application.
@@ -26,25 +27,56 @@ const (
 	Gone    = "gone"
 )
 
-// Side is an application as one of two commits renders it.
-type Side struct {
-	Namespace, Server string
-	Objects           []manifest.Object
-}
+// What is done with an object.
+const (
+	Create  = "create"
+	Update  = "update"
+	Replace = "replace"
+	Delete  = "delete"
+	Hook    = "hook"
+	None    = "none"
+	// Keep is an object that is no longer rendered and stays all the same.
+	Keep = "keep"
+)
 
-// App is what a commit does to one application.
+// App is what happens to one application.
 type App struct {
 	Name string `json:"app"`
 	// What is New, Changed or Gone.
-	What   string  `json:"what"`
-	Groups []Group `json:"groups"`
-	// Restarts are workloads whose Pods are replaced, Deletes what is taken away.
-	Restarts []string           `json:"restarts"`
-	Deletes  []string           `json:"deletes"`
+	What string `json:"what"`
+	// Server and Namespace are the destination, Revisions what is rolled out.
+	Server    string   `json:"server,omitempty"`
+	Namespace string   `json:"namespace,omitempty"`
+	Revisions []string `json:"revisions,omitempty"`
+	// Spec are the fields of the Application itself that change.
+	Spec   []diff.Change `json:"spec,omitempty"`
+	Groups []Group       `json:"groups"`
+	// Restarts are workloads whose Pods are replaced, Deletes what is taken away,
+	// Replaces what is deleted and made again.
+	Restarts []string `json:"restarts"`
+	Deletes  []string `json:"deletes"`
+	Replaces []string `json:"replaces,omitempty"`
+	// Expected is what the rollout will wait for.
+	Expected Expected           `json:"expected"`
 	Findings []findings.Finding `json:"findings"`
+	// LeftOut are rendered objects that take no part, with the reason.
+	LeftOut []LeftOut `json:"leftOut,omitempty"`
+	// Refused says why a sync would not be carried out now.
+	Refused string `json:"refused,omitempty"`
+
+	// Plan is what the application's steps were taken from, Base what there was
+	// before: for those who check them.
+	Plan *plan.Plan                       `json:"-"`
+	Base map[manifest.Key]manifest.Object `json:"-"`
 }
 
-// Group is a phase and wave with the steps that do something.
+// LeftOut is an object that takes no part.
+type LeftOut struct {
+	Object string `json:"object"`
+	Reason string `json:"reason"`
+}
+
+// Group is a phase and wave with its steps.
 type Group struct {
 	Phase string `json:"phase"`
 	Wave  int    `json:"wave"`
@@ -56,151 +88,133 @@ type Group struct {
 
 // Step is what happens to one object.
 type Step struct {
-	// Action is create, update, delete or hook.
-	Action  string        `json:"action"`
-	Object  string        `json:"object"`
-	Changes []diff.Change `json:"changes,omitempty"`
-	File    string        `json:"file,omitempty"`
+	// ID is the plan's: unique, and stable from plan to plan.
+	ID string `json:"id"`
+	// Action is create, update, replace, delete, hook, none or keep.
+	Action    string        `json:"action"`
+	Object    string        `json:"object"`
+	Namespace string        `json:"namespace,omitempty"`
+	Changes   []diff.Change `json:"changes,omitempty"`
+	File      string        `json:"file,omitempty"`
+	// Reason says why the object stands here, stays, or waits for somebody.
+	Reason string `json:"reason,omitempty"`
+	// Risk is what would be lost with it, Refusal what the API server has against it.
+	Risk    string `json:"risk,omitempty"`
+	Refusal string `json:"refusal,omitempty"`
+	// Restarts is true when Pods are replaced.
+	Restarts bool `json:"restarts,omitempty"`
+	// After are objects of the group that it waits for.
+	After []string `json:"after,omitempty"`
+
+	wait wait
 }
 
-// Compare works out what it takes from base to head. Either may be nil: an
-// application that is new, or gone. It is nil when nothing changes.
-func Compare(name string, base, head *Side) *App {
-	switch {
-	case base == nil && head == nil:
-		return nil
-	case base != nil && head != nil && manifest.Digest(base.Objects) == manifest.Digest(head.Objects) && base.Namespace == head.Namespace && base.Server == head.Server:
-		return nil
+// Acts tells whether anything is done with the object.
+func (s Step) Acts() bool { return s.Action != None && s.Action != Keep }
+
+// Acts tells whether anything is done at all.
+func (a *App) Acts() bool {
+	return len(a.Spec) > 0 || slices.ContainsFunc(a.Groups, func(g Group) bool { return slices.ContainsFunc(g.Steps, Step.Acts) })
+}
+
+func newApp(name, what string, p *plan.Plan) *App {
+	a := &App{
+		Name: name, What: what, Server: p.Server, Namespace: p.Namespace, Revisions: p.Revisions,
+		Groups: []Group{}, Restarts: []string{}, Deletes: []string{}, Findings: []findings.Finding{}, Plan: p,
+		Expected: Expected{Timeline: path.Of(nil), Gates: []Gate{}},
 	}
-	a := &App{Name: name, What: Changed, Groups: []Group{}, Restarts: []string{}, Deletes: []string{}, Findings: []findings.Finding{}}
-	if base == nil {
-		a.What, base = New, &Side{Namespace: head.Namespace, Server: head.Server}
+	for _, note := range p.Ignored {
+		a.LeftOut = append(a.LeftOut, LeftOut{Object: note.Key.Short(), Reason: note.Reason})
 	}
-	if head == nil {
-		a.What, head = Gone, &Side{Namespace: base.Namespace, Server: base.Server}
-	}
-	before := placed(name, base)
-	p := plan.Build(input(name, head, before))
-	for _, g := range p.Groups {
-		a.add(g, before)
-	}
-	if a.What != Gone {
-		found := verify.Run(verify.Input{Plan: p, Base: before})
-		a.Findings = findings.Of(name, found)
-	}
-	slices.Sort(a.Restarts)
-	slices.Sort(a.Deletes)
 	return a
 }
 
-// placed returns the objects of a side by the keys that a plan gives them.
-func placed(name string, s *Side) map[manifest.Key]manifest.Object {
-	byKey := map[manifest.Key]manifest.Object{}
-	for _, g := range plan.Build(plan.Input{App: name, Namespace: s.Namespace, Server: s.Server, Objects: s.Objects}).Groups {
-		for _, step := range g.Steps {
-			if step.Object != nil && step.Key.Name != "" {
-				byKey[step.Key] = *step.Object
-			}
-		}
-	}
-	return byKey
+// against is what the steps of a plan are compared with.
+type against interface {
+	// changes are the fields of an object that a step changes, was is the object
+	// before; nil if there is none.
+	changes(plan.Step) []diff.Change
+	was(plan.Step) *unstructured.Unstructured
+	// replaces tells whether the object is made anew, refusal what the API server
+	// has against it.
+	replaces(plan.Step) bool
+	refusal(plan.Step) string
 }
 
-// input plans head as if base were the cluster.
-func input(name string, head *Side, before map[manifest.Key]manifest.Object) plan.Input {
-	in := plan.Input{
-		App: name, Namespace: head.Namespace, Server: head.Server, Objects: head.Objects,
-		Live: map[manifest.Key]plan.Live{}, Options: plan.Options{Prune: true},
-	}
-	after := placed(name, head)
-	for key, was := range before {
-		now, kept := after[key]
-		switch {
-		case kept:
-			in.Live[key] = plan.Live{Object: was, InSync: same(was, now)}
-		case manifest.Classify(was.Unstructured).Hook:
-			// A hook that is dropped leaves nothing behind that a sync deletes.
-		default:
-			in.Prune = append(in.Prune, plan.Live{Object: was})
+// fill takes over the steps of the application's plan.
+func (a *App) fill(w against) {
+	for _, g := range a.Plan.Groups {
+		out := Group{Phase: string(g.Phase), Wave: g.Wave}
+		names := map[string]string{}
+		for _, s := range g.Steps {
+			names[s.ID] = named(s)
 		}
-	}
-	slices.SortFunc(in.Prune, func(a, b plan.Live) int { return a.Key().Compare(b.Key()) })
-	return in
-}
-
-func same(a, b manifest.Object) bool {
-	return manifest.Digest([]manifest.Object{a}) == manifest.Digest([]manifest.Object{b})
-}
-
-func (a *App) add(g plan.Group, before map[manifest.Key]manifest.Object) {
-	out := Group{Phase: string(g.Phase), Wave: g.Wave}
-	for _, s := range g.Steps {
-		step := Step{Object: s.Key.Short()}
-		if s.Object != nil {
-			step.File = s.Object.Provenance.File
+		for _, s := range g.Steps {
+			step := a.step(s, w)
+			for _, id := range s.After {
+				step.After = append(step.After, names[id])
+			}
+			if step.wait.gates {
+				out.Waits = append(out.Waits, step.Object)
+			}
+			out.Steps = append(out.Steps, step)
 		}
-		was, existed := before[s.Key]
-		switch s.Action {
-		case plan.None:
-			continue
-		case plan.Prune, plan.SkipPrune:
-			step.Action = "delete"
-			if s.Action == plan.SkipPrune && !s.Confirm && !s.Deferred {
-				continue
-			}
-			a.Deletes = append(a.Deletes, step.Object)
-		case plan.Hook:
-			if s.Key.Name == "" {
-				step.Object = s.Key.Kind + "/" + s.Object.GetGenerateName() + "*"
-			}
-			step.Action = "hook"
-			if existed {
-				step.Changes = changes(was.Unstructured, s.Object.Unstructured)
-			}
-		case plan.Create:
-			step.Action = "create"
-		case plan.Update:
-			step.Action = "update"
-			step.Changes = changes(was.Unstructured, s.Object.Unstructured)
-			if restarts(was.Unstructured, s.Object.Unstructured) {
-				a.Restarts = append(a.Restarts, step.Object)
-			}
-		}
-		if step.Action != "delete" && waitedFor(s) {
-			out.Waits = append(out.Waits, step.Object)
-		}
-		out.Steps = append(out.Steps, step)
-	}
-	if len(out.Steps) > 0 {
 		a.Groups = append(a.Groups, out)
 	}
+	slices.Sort(a.Restarts)
+	slices.Sort(a.Deletes)
+	slices.Sort(a.Replaces)
+	a.Expected = expect(a.Groups)
 }
 
-// changes are the fields in which a release changes an object.
-func changes(was, now *unstructured.Unstructured) []diff.Change {
-	return diff.Compare(now, was, now, diff.Options{})
+func (a *App) step(s plan.Step, w against) Step {
+	step := Step{ID: s.ID, Action: None, Object: named(s), Namespace: s.Key.Namespace, Reason: s.Reason, Risk: s.Risk, Refusal: w.refusal(s)}
+	if s.Object != nil {
+		step.File = s.Object.Provenance.File
+	}
+	switch s.Action {
+	case plan.Prune:
+		step.Action = Delete
+	case plan.SkipPrune:
+		step.Action = Keep
+		if s.Confirm || s.Deferred {
+			step.Action = Delete
+		}
+	case plan.Hook:
+		step.Action, step.Changes = Hook, w.changes(s)
+	case plan.Create:
+		step.Action = Create
+	case plan.Update:
+		step.Action, step.Changes = Update, w.changes(s)
+		step.Restarts = restarts(s, step.Changes)
+	}
+	if step.Action == Update && w.replaces(s) {
+		step.Action = Replace
+		a.Replaces = append(a.Replaces, step.Object)
+	}
+	if step.Action == Delete {
+		a.Deletes = append(a.Deletes, step.Object)
+	}
+	if step.Restarts {
+		a.Restarts = append(a.Restarts, step.Object)
+	}
+	step.wait = waitFor(s, step, w.was(s))
+	return step
 }
 
-// restarts reports whether the Pods of a workload are replaced.
-func restarts(was, now *unstructured.Unstructured) bool {
-	switch now.GetKind() {
+// named is the object of a step as people know it.
+func named(s plan.Step) string {
+	if s.Key.Name == "" && s.Object != nil {
+		return s.Key.Kind + "/" + s.Object.GetGenerateName() + "*"
+	}
+	return s.Key.Short()
+}
+
+// restarts tells whether the changes to a workload replace its Pods.
+func restarts(s plan.Step, changes []diff.Change) bool {
+	switch s.Key.Kind {
 	case "Deployment", "StatefulSet", "DaemonSet", "Rollout":
-		return diffTemplates(field.Map(was.Object, "spec.template"), field.Map(now.Object, "spec.template"))
+		return slices.ContainsFunc(changes, func(c diff.Change) bool { return c.Path == "" || strings.HasPrefix(c.Path, "spec.template") })
 	}
 	return false
-}
-
-func diffTemplates(a, b map[string]any) bool {
-	one := manifest.Object{Unstructured: &unstructured.Unstructured{Object: a}}
-	other := manifest.Object{Unstructured: &unstructured.Unstructured{Object: b}}
-	return !same(one, other)
-}
-
-// waitedFor reports whether an object takes time until it is ready.
-func waitedFor(s plan.Step) bool {
-	if s.Object == nil {
-		return false
-	}
-	_, _, pods := manifest.PodSpec(s.Object.Unstructured)
-	return pods && s.Key.Kind != "CronJob"
 }

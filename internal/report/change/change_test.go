@@ -101,7 +101,7 @@ func TestCommentFits(t *testing.T) {
 	}
 	big := change.Compare("big", side(t, base.String()), side(t, head.String()))
 	text := change.Markdown([]*change.App{big}, 0)
-	if len(text) > 65536 || !strings.Contains(text, "further parts do not fit") || !strings.Contains(text, "2000 to update") {
+	if len(text) > 65536 || !strings.Contains(text, "do not fit into a comment") || !strings.Contains(text, "2000 to update") {
 		t.Errorf("%d characters, beginning with %q", len(text), text[:200])
 	}
 }
