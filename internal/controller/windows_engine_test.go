@@ -30,7 +30,7 @@ func TestAutomationStartsWhenTheWindowOpens(t *testing.T) {
 	w := newWorld(t, sandboxtest.Options{})
 	repo := gittest.New(t, map[string]string{"app/a.yaml": configMap("a")})
 	now := time.Now().UTC()
-	closes := now.Add(6 * time.Second)
+	closes := now.Add(15 * time.Second)
 	w.project("night", func(p *v1alpha1.AppProjectSpec) {
 		p.SyncWindows = []v1alpha1.SyncWindow{{
 			Kind: "deny", Schedule: fmt.Sprintf("%d %d * * *", now.Minute(), now.Hour()),
@@ -38,7 +38,7 @@ func TestAutomationStartsWhenTheWindowOpens(t *testing.T) {
 		}}
 	})
 	name := w.app("shop", repo, "app", inProject("night"))
-	w.until(name, 5*time.Second, "waiting for the window", func(app *v1alpha1.Application) bool {
+	w.until(name, 10*time.Second, "waiting for the window", func(app *v1alpha1.Application) bool {
 		return strings.HasPrefix(condition(app, v1alpha1.ConditionSyncWaiting), blocked) && app.Status.OperationState == nil
 	})
 	app := w.until(name, 30*time.Second, "converged", converged)

@@ -256,8 +256,13 @@ func summary(app *v1alpha1.Application) string {
 	return text
 }
 
+// slowMachine is how many times longer than on an idle machine a condition may
+// take: tests run side by side, on two cores, and under the race detector.
+const slowMachine = 4
+
 func (w *world) eventually(limit time.Duration, what string, check func() (bool, string)) {
 	w.t.Helper()
+	limit *= slowMachine
 	last := ""
 	err := wait.PollUntilContextTimeout(w.t.Context(), 50*time.Millisecond, limit, true, func(context.Context) (ok bool, err error) {
 		ok, last = check()
