@@ -111,7 +111,7 @@ func decideRelease(in automation, now time.Time) decision {
 }
 
 func decideHeal(in automation, now time.Time) decision {
-	if !in.SelfHeal || onlyPrunesForbidden(in) || wipesOut(in) {
+	if !in.SelfHeal || wipesOut(in) {
 		return decision{}
 	}
 	var drifted []manifest.Key

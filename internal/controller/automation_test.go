@@ -63,6 +63,7 @@ func TestDecide(t *testing.T) {
 		"foreign":         {"what another application owns is left to it", automation{Enabled: true, SelfHeal: true, Status: out, Resources: some, Foreign: []manifest.Key{key("a")}, Release: "r1", Completed: "r1"}, decision{}},
 		"wiped out":       {"an empty source does not delete everything", automation{Enabled: true, Prune: true, Status: out, Resources: []v1alpha1.ResourceStatus{row("x", out, true)}, Release: "r2", Completed: "r1"}, decision{Problem: "Skipping sync attempt: auto-sync will wipe out all resources; set syncPolicy.automated.allowEmpty to allow it, or sync by hand with prune"}},
 		"allowed empty":   {"unless that is allowed", automation{Enabled: true, Prune: true, AllowEmpty: true, Status: out, Resources: []v1alpha1.ResourceStatus{row("x", out, true)}, Release: "r2", Completed: "r1"}, decision{Start: true}},
+		"beside a prune":  {"metadata of the namespace is healed while an object may not be pruned", automation{Enabled: true, SelfHeal: true, Status: out, Namespace: "ns", Resources: []v1alpha1.ResourceStatus{row("a", synced, false), row("x", out, true)}, Release: "r1", Completed: "r1"}, decision{Start: true, Only: []manifest.Key{{Kind: "Namespace", Name: "ns"}}}},
 		"only prunes":     {"nothing to do when all that is left may not be pruned", automation{Enabled: true, Status: out, Resources: []v1alpha1.ResourceStatus{row("a", synced, false), row("x", out, true)}, Release: "r2", Completed: "r1"}, decision{}},
 	} {
 		t.Run(name, func(t *testing.T) {
