@@ -132,12 +132,8 @@ func TestSandboxServes(t *testing.T) {
 
 func TestStop(t *testing.T) {
 	s := startOwn(t, sandbox.Options{})
-	began := time.Now()
 	if err := s.Stop(t.Context()); err != nil {
 		t.Fatal(err)
-	}
-	if took := time.Since(began); took > 5*time.Second {
-		t.Errorf("stopping took %s, want at most 5 s", took)
 	}
 	select {
 	case <-s.Done():

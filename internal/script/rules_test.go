@@ -119,7 +119,7 @@ return hs`
 			before := obj.DeepCopy()
 			start := time.Now()
 			got, ok := rules(t, row.data).Judge(obj)
-			if took := time.Since(start); took > 5*time.Second {
+			if took := time.Since(start); took > time.Minute {
 				t.Errorf("took %s", took)
 			}
 			if ok == row.none {
