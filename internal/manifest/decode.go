@@ -75,6 +75,9 @@ func (d *decoder) decode(data []byte) ([]Object, error) {
 			return nil, d.fault(syntax.line, "invalid JSON: %s", syntax.msg)
 		}
 	}
+	if objects, ok := d.decodeFast(data); ok {
+		return objects, nil
+	}
 	return d.decodeYAML(data)
 }
 
