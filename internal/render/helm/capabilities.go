@@ -8,10 +8,10 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strings"
 
 	"helm.sh/helm/v4/pkg/chart/common"
 	chart "helm.sh/helm/v4/pkg/chart/v2"
-	"sigs.k8s.io/yaml"
 
 	"github.com/wavetrain/wavetrain/internal/render/trace"
 )
@@ -116,7 +116,7 @@ func (c *loaded) observed(capabilities *common.Capabilities, values map[string]a
 
 func (c *loaded) wantsList(ch *chart.Chart) bool {
 	for _, t := range ch.Templates {
-		if wholeList.Match(t.Data) {
+		if bytes.Contains(t.Data, []byte("APIVersions")) && wholeList.Match(t.Data) {
 			return true
 		}
 	}
@@ -125,6 +125,27 @@ func (c *loaded) wantsList(ch *chart.Chart) bool {
 
 // valuesWantList looks at values, which templates may execute.
 func valuesWantList(values map[string]any) bool {
-	text, err := yaml.Marshal(values)
-	return err != nil || bytes.Contains(text, []byte("{{")) && wholeList.Match(text)
+	var seen struct{ template, list bool }
+	var look func(v any)
+	text := func(s string) {
+		seen.template = seen.template || strings.Contains(s, "{{")
+		seen.list = seen.list || wholeList.MatchString(s)
+	}
+	look = func(v any) {
+		switch v := v.(type) {
+		case string:
+			text(v)
+		case []any:
+			for _, item := range v {
+				look(item)
+			}
+		case map[string]any:
+			for key, item := range v {
+				text(key)
+				look(item)
+			}
+		}
+	}
+	look(values)
+	return seen.template && seen.list
 }

@@ -27,14 +27,33 @@ func isManifest(name string) bool {
 	return !strings.HasSuffix(base, "NOTES.txt") && !strings.HasPrefix(base, "_")
 }
 
-// separator is where Helm parts documents: also in front of text on the same
+// parted breaks the line where Helm parts documents in front of text on the same
 // line, which YAML would not allow.
-var separator = regexp.MustCompile(`(?m)^---[ \t]*`)
+func parted(text string) string {
+	var out strings.Builder
+	rest := text
+	for at := 0; at < len(rest); {
+		line, _, whole := strings.Cut(rest[at:], "\n")
+		if after, separates := strings.CutPrefix(line, "---"); separates {
+			if after = strings.TrimLeft(after, " \t"); after != "" {
+				out.WriteString(rest[:at] + "---\n")
+				rest, at = rest[at+len(line)-len(after):], 0
+				line = after
+			}
+		}
+		if at += len(line); whole {
+			at++
+		}
+	}
+	if out.Len() == 0 {
+		return text
+	}
+	return out.String() + rest
+}
 
 // decodeOutput decodes what a template made.
 func decodeOutput(file, text string) ([]manifest.Object, []*manifest.ParseError, error) {
-	text = separator.ReplaceAllString(text, "---\n")
-	objects, repeated, err := manifest.DecodeTolerant(file, []byte(text))
+	objects, repeated, err := manifest.DecodeTolerant(file, []byte(parted(text)))
 	if fault, ok := errors.AsType[*manifest.ParseError](err); ok {
 		return nil, nil, &manifest.ParseError{File: file, Msg: fmt.Sprintf("line %d of its output: %s", fault.Line, fault.Msg)}
 	}

@@ -57,16 +57,24 @@ func restless() []string {
 // maxWitnessed bounds the texts that are kept per function.
 const maxWitnessed = 64
 
+// originals are the restless functions as Helm has them. The library makes all its
+// functions anew whenever it is asked.
+var originals = sync.OnceValue(func() map[string]reflect.Value { //nolint:gochecknoglobals // it never changes
+	all := sprig.TxtFuncMap()
+	found := map[string]reflect.Value{}
+	for _, name := range restless() {
+		if f, ok := all[name]; ok {
+			found[name] = reflect.ValueOf(f)
+		}
+	}
+	return found
+})
+
 // functions returns the restless functions, watched.
 func (w *Witness) functions() template.FuncMap {
-	all := sprig.TxtFuncMap()
 	watched := template.FuncMap{}
 	w.sums(watched)
-	for _, name := range restless() {
-		original := reflect.ValueOf(all[name])
-		if !original.IsValid() {
-			continue
-		}
+	for name, original := range originals() {
 		call := original.Call
 		if original.Type().IsVariadic() {
 			call = original.CallSlice
