@@ -4,6 +4,7 @@
 package source
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -110,13 +111,19 @@ func (d *declarations) get(tree Tree, name string) ([]dependency, error) {
 	if ok {
 		return list, nil
 	}
+	// What stands beside it is read next.
+	if w, ok := tree.(interface{ Warm(name string) }); ok {
+		w.Warm(path.Dir(name))
+	}
 	data, err := tree.ReadFile(name)
 	if err != nil {
 		return nil, err
 	}
 	var file dependencyFile
-	if err := yaml.Unmarshal(data, &file); err != nil {
-		return nil, err
+	if bytes.Contains(data, []byte("dependencies")) {
+		if err := yaml.Unmarshal(data, &file); err != nil {
+			return nil, err
+		}
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -50,6 +50,8 @@ type objects struct {
 	entries      int
 	roots        map[string]string
 	sizes        map[string]int64
+
+	blobs *blobs
 }
 
 // batch is a running process.
@@ -99,7 +101,7 @@ const (
 const maxEntries = 100_000
 
 func newObjects(g git, dir string) *objects {
-	return &objects{git: g, dir: dir, trees: map[string]*listing{}, roots: map[string]string{}, sizes: map[string]int64{}}
+	return &objects{git: g, dir: dir, trees: map[string]*listing{}, roots: map[string]string{}, sizes: map[string]int64{}, blobs: newBlobs()}
 }
 
 func (o *objects) start(mode string) (*batch, error) {
@@ -126,6 +128,7 @@ func (o *objects) close() {
 		o.timer.Stop()
 		o.timer = nil
 	}
+	o.blobs.forget()
 	o.end()
 }
 
@@ -158,10 +161,16 @@ func (o *objects) read(expr string) (kind string, data []byte, err error) {
 	if strings.ContainsAny(expr, "\n\x00") {
 		return "", nil, fmt.Errorf("%q is no object name", expr)
 	}
+	if data, ok := o.blobs.get(expr); ok {
+		return "blob", data, nil
+	}
 	err = o.with(&o.proc, "--batch", func(b *batch) (err error) {
 		kind, data, err = b.ask(expr)
 		return err
 	})
+	if err == nil && kind == "blob" {
+		o.blobs.put(expr, data)
+	}
 	return kind, data, err
 }
 
@@ -181,13 +190,17 @@ func (o *objects) size(id string) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
+	o.sized(id, int64(size))
+	return int64(size), nil
+}
+
+func (o *objects) sized(id string, size int64) {
 	o.treesMu.Lock()
 	defer o.treesMu.Unlock()
 	if len(o.sizes) > maxEntries {
 		clear(o.sizes)
 	}
-	o.sizes[id] = int64(size)
-	return int64(size), nil
+	o.sizes[id] = size
 }
 
 // with talks to a process, which is started first where there is none, or where
@@ -225,7 +238,22 @@ func (o *objects) keep() {
 }
 
 func (b *batch) ask(expr string) (kind string, data []byte, err error) {
-	kind, size, err := b.head(expr)
+	if err := b.say(expr); err != nil {
+		return "", nil, err
+	}
+	return b.answer(expr)
+}
+
+func (b *batch) say(text string) error {
+	if _, err := io.WriteString(b.stdin, text+"\n"); err != nil {
+		return fmt.Errorf("ask git for %s: %w", text, err)
+	}
+	return nil
+}
+
+// answer reads an object that was asked for.
+func (b *batch) answer(expr string) (kind string, data []byte, err error) {
+	kind, size, err := b.described(expr)
 	if err != nil {
 		return "", nil, err
 	}
@@ -238,9 +266,14 @@ func (b *batch) ask(expr string) (kind string, data []byte, err error) {
 
 // head asks for an object and reads the line that describes it.
 func (b *batch) head(expr string) (kind string, size int, err error) {
-	if _, err := io.WriteString(b.stdin, expr+"\n"); err != nil {
-		return "", 0, fmt.Errorf("ask git for %s: %w", expr, err)
+	if err := b.say(expr); err != nil {
+		return "", 0, err
 	}
+	return b.described(expr)
+}
+
+// described reads the line that describes an object that was asked for.
+func (b *batch) described(expr string) (kind string, size int, err error) {
 	header, err := b.stdout.ReadString('\n')
 	if err != nil {
 		return "", 0, fmt.Errorf("read %s from git: %w", expr, err)

@@ -53,6 +53,14 @@ func (o *overlay) note(name string) {
 	o.reads[name] = id
 }
 
+// Warm prepares the tree below for reading a directory.
+func (o *overlay) Warm(name string) {
+	t, rel := o.at(name)
+	if w, ok := t.(interface{ Warm(name string) }); ok {
+		w.Warm(rel)
+	}
+}
+
 // ObjectID implements Tree. A directory that has mounts in it is what it is below
 // them, and what they are.
 func (o *overlay) ObjectID(name string) string {

@@ -131,7 +131,9 @@ func (s *Snapshot) ReadFile(name string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return e.in.blob("read", name, e.entry)
+	data, err := e.in.blob("read", name, e.entry)
+	// The reader's to change, the kept one not.
+	return slices.Clone(data), err
 }
 
 func (s *Snapshot) blob(op, name string, e entry) ([]byte, error) {
