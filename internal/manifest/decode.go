@@ -54,6 +54,13 @@ func DecodeTolerant(file string, data []byte) ([]Object, []*ParseError, error) {
 	return objects, d.repeated, err
 }
 
+// FromValue is Decode for a document that somebody else has read: the values in it
+// are of the types that Decode gives. Lines are not known.
+func FromValue(file string, content map[string]any) ([]Object, error) {
+	d := decoder{file: file}
+	return d.appendObjects(nil, content, 0, func(int) int { return 0 })
+}
+
 type decoder struct {
 	file     string
 	tolerant bool

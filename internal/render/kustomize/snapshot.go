@@ -29,7 +29,9 @@ type snapshot struct {
 	memory filesys.FileSystem
 	budget tree.Budget
 	copied []string
+	// seen are the kustomizations that belong to the build.
 	seen   map[string]bool
+	parsed map[string]parsed
 	// changesSchema is set by kustomizations that bring an API schema.
 	changesSchema bool
 	// charts renders the charts of a kustomization; inflated are the files that
@@ -39,7 +41,7 @@ type snapshot struct {
 }
 
 func newSnapshot(files fs.FS) *snapshot {
-	return &snapshot{files: files, memory: filesys.MakeFsInMemory(), budget: tree.Budget{Limit: maxBytes}, seen: map[string]bool{}, inflated: map[string][]string{}}
+	return &snapshot{files: files, memory: filesys.MakeFsInMemory(), budget: tree.Budget{Limit: maxBytes}, seen: map[string]bool{}, parsed: map[string]parsed{}, inflated: map[string][]string{}}
 }
 
 // withCharts puts what the charts of a kustomization render to in their place.
@@ -165,8 +167,17 @@ func (s *snapshot) copy(dir string) error {
 	})
 }
 
-// kustomization reads a directory's kustomization file.
+// parsed is a kustomization with the name of its file.
+type parsed struct {
+	*types.Kustomization
+	name string
+}
+
+// kustomization reads a directory's kustomization file, once.
 func (s *snapshot) kustomization(dir string) (*types.Kustomization, string, error) {
+	if known, ok := s.parsed[dir]; ok {
+		return known.Kustomization, known.name, nil
+	}
 	for _, name := range konfig.RecognizedKustomizationFileNames() {
 		file := path.Join(dir, name)
 		data, err := fs.ReadFile(s.files, file)
@@ -181,6 +192,7 @@ func (s *snapshot) kustomization(dir string) (*types.Kustomization, string, erro
 			return nil, "", fmt.Errorf("%s: %w", file, err)
 		}
 		k.FixKustomization()
+		s.parsed[dir] = parsed{k, name}
 		return k, name, nil
 	}
 	return nil, "", fmt.Errorf("%s has no kustomization.yaml", dir)
