@@ -94,17 +94,18 @@ func (r *Renderer) entry(ctx context.Context, codec *packed.Codec, src render.So
 		}
 		result.Count = len(result.Objects)
 	}
-	entry := cache.Entry{Trace: result.Trace, Set: result.Packed, Count: result.Count, Digest: result.Digest, Tool: result.Tool}
+	if result.PackedTrace == nil {
+		if result.PackedTrace, err = codec.Marshal(result.Trace); err != nil {
+			return cache.Entry{}, fmt.Errorf("pack what %s depends on: %w", src.Path, err)
+		}
+	}
+	entry := cache.Entry{Trace: result.Trace, PackedTrace: result.PackedTrace, Set: result.Packed, Count: result.Count, Digest: result.Digest, Tool: result.Tool}
 	entry.Remarks, err = json.Marshal(result.Remarks)
 	return entry, err
 }
 
 func partOf(codec *packed.Codec, key string, e cache.Entry) (*part, error) {
-	p := &part{key: key, set: codec.Open(e.Set, e.Count), digest: e.Digest, tool: e.Tool}
-	var err error
-	if p.trace, err = codec.Marshal(e.Trace); err != nil {
-		return nil, err
-	}
+	p := &part{key: key, trace: e.PackedTrace, set: codec.Open(e.Set, e.Count), digest: e.Digest, tool: e.Tool}
 	for _, answer := range e.Trace.Answers {
 		if answer.Kind == trace.Lookup {
 			p.lookups = append(p.lookups, answer)

@@ -80,8 +80,10 @@ type Result struct {
 	Digest string
 	// Tool is Helm, Kustomize or Directory.
 	Tool string
-	// Trace is what the result depends on.
-	Trace trace.Trace
+	// Trace is what the result depends on; PackedTrace is the same as package packed
+	// writes it, where somebody has done that already.
+	Trace       trace.Trace
+	PackedTrace []byte
 	// ChangedSchema is true after a kustomization that brought an API schema,
 	// which stays in the process.
 	ChangedSchema bool

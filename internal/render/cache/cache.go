@@ -25,8 +25,12 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/fxamacker/cbor/v2"
 
 	"github.com/wavetrain/wavetrain/internal/render/packed"
 	"github.com/wavetrain/wavetrain/internal/render/trace"
@@ -35,6 +39,8 @@ import (
 // Entry is a rendering.
 type Entry struct {
 	Trace trace.Trace
+	// PackedTrace is Trace as package packed writes it; it is made if it is missing.
+	PackedTrace []byte
 	// Set holds the objects as package packed writes them.
 	Set    []byte
 	Count  int
@@ -57,8 +63,9 @@ const (
 	// maxPerKey is how many renderings of one source with the same options are
 	// kept: those of the last commits.
 	maxPerKey = 8
-	// sweepEvery is after how many new entries the size is checked.
-	sweepEvery = 64
+	// sweepParts is after which part of the allowed size, newly written, the size is
+	// checked: looking at all entries costs more than writing some.
+	sweepParts = 32
 	// touchAfter is how old an entry's time of use may be.
 	touchAfter = time.Hour
 )
@@ -70,7 +77,13 @@ type Cache struct {
 	// generation stands for the program: another version may render otherwise.
 	generation string
 	codec      *packed.Codec
-	stored     atomic.Int64
+	// stored is how much was written since the cache was opened.
+	stored atomic.Int64
+
+	mu sync.Mutex
+	// counts are how many renderings there are by the beginning of their names, as
+	// far as this process has seen.
+	counts map[string]int
 }
 
 // Open opens the cache and makes it if it is missing.
@@ -97,7 +110,7 @@ func Open(opts Options) (*Cache, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Cache{opts: opts, seal: seal, generation: generation(), codec: codec}, nil
+	return &Cache{opts: opts, seal: seal, generation: generation(), codec: codec, counts: map[string]int{}}, nil
 }
 
 // generation identifies this program, so that its next version renders anew.
@@ -133,40 +146,63 @@ func installationKey(file string) ([]byte, error) {
 		if _, err := rand.Read(key); err != nil {
 			return nil, err
 		}
-		if err := publish(file, key, os.Link); err != nil && !errors.Is(err, fs.ErrExist) {
+		if err := publishFirst(file, key); err != nil && !errors.Is(err, fs.ErrExist) {
 			return nil, err
 		}
 	}
 	return os.ReadFile(file)
 }
 
-// publish writes a file whole or not at all; how puts it in its place.
-func publish(file string, data []byte, how func(from, to string) error) error {
-	temp, err := os.CreateTemp(filepath.Dir(file), ".new-*")
+// temporary writes a file that is given its name later, so that it is there whole or
+// not at all.
+func temporary(dir string, data []byte) (name string, err error) {
+	temp, err := os.CreateTemp(dir, ".new-*")
 	if err != nil {
-		return err
+		return "", err
 	}
 	_, err = temp.Write(data)
-	if err = errors.Join(err, temp.Close()); err == nil {
-		err = how(temp.Name(), file)
+	return temp.Name(), errors.Join(err, temp.Close())
+}
+
+// publish writes a file, or replaces it.
+func publish(file string, data []byte) error {
+	temp, err := temporary(filepath.Dir(file), data)
+	if err == nil {
+		err = os.Rename(temp, file)
 	}
-	if errRemove := os.Remove(temp.Name()); errRemove != nil && !errors.Is(errRemove, fs.ErrNotExist) {
-		return errors.Join(err, errRemove)
+	if err != nil && temp != "" {
+		return errors.Join(err, os.Remove(temp))
 	}
 	return err
 }
 
-// directory of the renderings of one source with the same options.
-func (c *Cache) directory(key string) string {
+// publishFirst writes a file unless it exists.
+func publishFirst(file string, data []byte) error {
+	temp, err := temporary(filepath.Dir(file), data)
+	if err == nil {
+		err = os.Link(temp, file)
+	}
+	if temp != "" {
+		err = errors.Join(err, os.Remove(temp))
+	}
+	return err
+}
+
+// place is where the renderings of one source with the same options lie: a
+// directory, and the beginning of their names in it. Making a directory for each
+// source would cost more than writing the renderings.
+func (c *Cache) place(key string) (dir, prefix string) {
 	sum := sha256.Sum256([]byte(c.generation + "\x00" + key))
 	name := hex.EncodeToString(sum[:])
-	return filepath.Join(c.opts.Dir, name[:2], name)
+	return filepath.Join(c.opts.Dir, name[:2]), name[2:40] + "-"
 }
 
 // Find returns the rendering under a key whose trace holds.
 func (c *Cache) Find(key string, holds func(trace.Trace) bool) (*Entry, bool) {
-	dir := c.directory(key)
-	for _, found := range entries(dir) {
+	dir, prefix := c.place(key)
+	list := entries(dir, prefix)
+	c.counted(prefix, len(list))
+	for _, found := range list {
 		file := filepath.Join(dir, found.Name())
 		entry, err := c.read(file, holds)
 		if err != nil {
@@ -185,15 +221,34 @@ func (c *Cache) Find(key string, holds func(trace.Trace) bool) (*Entry, bool) {
 	return nil, false
 }
 
-// entries lists the files of a directory, the newest first.
-func entries(dir string) []fs.FileInfo {
+func (c *Cache) counted(prefix string, n int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.counts[prefix] = n
+}
+
+// crowded tells whether there may be more renderings of a source than are kept, one
+// having been added.
+func (c *Cache) crowded(prefix string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	n, known := c.counts[prefix]
+	c.counts[prefix] = n + 1
+	return !known || n >= maxPerKey
+}
+
+// entries lists the files of a directory whose names begin so, the newest first.
+func entries(dir, prefix string) []fs.FileInfo {
 	list, err := os.ReadDir(dir)
 	if err != nil {
 		return nil
 	}
 	var found []fs.FileInfo
 	for _, e := range list {
-		if info, err := e.Info(); err == nil && info.Mode().IsRegular() && e.Name()[0] != '.' {
+		if !strings.HasPrefix(e.Name(), prefix) {
+			continue
+		}
+		if info, err := e.Info(); err == nil && info.Mode().IsRegular() {
 			found = append(found, info)
 		}
 	}
@@ -206,7 +261,7 @@ func entries(dir string) []fs.FileInfo {
 // head is what is read of an entry to see whether it is the one.
 type head struct {
 	_       struct{} `cbor:",toarray"`
-	Trace   trace.Trace
+	Trace   []byte
 	Count   int
 	Digest  string
 	Tool    string
@@ -215,27 +270,49 @@ type head struct {
 
 // Store keeps a rendering.
 func (c *Cache) Store(key string, e Entry) error {
-	plain, err := c.codec.Marshal(head{Trace: e.Trace, Count: e.Count, Digest: e.Digest, Tool: e.Tool, Remarks: e.Remarks})
+	if e.PackedTrace == nil {
+		var err error
+		if e.PackedTrace, err = c.codec.Marshal(e.Trace); err != nil {
+			return err
+		}
+	}
+	plain, err := cbor.Marshal(head{Trace: e.PackedTrace, Count: e.Count, Digest: e.Digest, Tool: e.Tool, Remarks: e.Remarks})
 	if err != nil {
 		return err
 	}
-	dir := c.directory(key)
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return err
-	}
-	name := trace.Digest(e.Trace)
-	if err := publish(filepath.Join(dir, name), c.write(name, plain, e.Set), os.Rename); err != nil {
-		return err
-	}
-	for i, old := range entries(dir) {
-		if i >= maxPerKey {
-			_ = os.Remove(filepath.Join(dir, old.Name())) // another process may have been faster
+	dir, prefix := c.place(key)
+	// Two renderings of one key are told apart by what they depend on.
+	sum := sha256.Sum256(e.PackedTrace)
+	name := prefix + hex.EncodeToString(sum[:16])
+	data := c.write(name, plain, e.Set)
+	err = publish(filepath.Join(dir, name), data)
+	if errors.Is(err, fs.ErrNotExist) {
+		if err = os.MkdirAll(dir, 0o700); err == nil {
+			err = publish(filepath.Join(dir, name), data)
 		}
 	}
-	if c.stored.Add(1)%sweepEvery == 1 {
+	if err != nil {
+		return err
+	}
+	if c.crowded(prefix) {
+		list := entries(dir, prefix)
+		for _, old := range list[min(maxPerKey, len(list)):] {
+			_ = os.Remove(filepath.Join(dir, old.Name())) // another process may have been faster
+		}
+		c.counted(prefix, min(maxPerKey, len(list)))
+	}
+	if c.due(int64(len(data))) {
 		c.sweep()
 	}
 	return nil
+}
+
+// due tells whether it is time to look at the size of the directory: once, because
+// somebody may have made it smaller, and when much has been written since.
+func (c *Cache) due(size int64) bool {
+	before := c.stored.Add(size) - size
+	every := max(c.opts.MaxBytes/sweepParts, 1)
+	return before == 0 || before/every != (before+size)/every
 }
 
 // sweep removes what was not used for the longest time when there is too much.
@@ -268,7 +345,6 @@ func (c *Cache) sweep() {
 		}
 		if os.Remove(f.path) == nil {
 			total -= f.size
-			_ = os.Remove(filepath.Dir(f.path)) // only succeeds when it is empty
 		}
 	}
 }

@@ -11,11 +11,13 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/fxamacker/cbor/v2"
+
 	"github.com/wavetrain/wavetrain/internal/render/trace"
 )
 
 // magic begins every entry; its last letter is the version of the form.
-const magic = "wtr1"
+const magic = "wtr2"
 
 var errDamaged = errors.New("is damaged")
 
@@ -62,15 +64,16 @@ func (c *Cache) read(file string, holds func(trace.Trace) bool) (*Entry, error) 
 		return nil, err
 	}
 	var h head
-	if err := c.codec.Unmarshal(plain, &h); err != nil {
+	var read trace.Trace
+	if err := errors.Join(cbor.Unmarshal(plain, &h), c.codec.Unmarshal(h.Trace, &read)); err != nil {
 		return nil, fmt.Errorf("%w: %w", errDamaged, err)
 	}
-	if !holds(h.Trace) {
+	if !holds(read) {
 		return nil, nil
 	}
 	set, err := c.unsealed(name+" set", data[length:])
 	if err != nil {
 		return nil, err
 	}
-	return &Entry{Trace: h.Trace, Set: set, Count: h.Count, Digest: h.Digest, Tool: h.Tool, Remarks: h.Remarks}, nil
+	return &Entry{Trace: read, PackedTrace: h.Trace, Set: set, Count: h.Count, Digest: h.Digest, Tool: h.Tool, Remarks: h.Remarks}, nil
 }

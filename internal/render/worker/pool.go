@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/wavetrain/wavetrain/internal/render"
+	"github.com/wavetrain/wavetrain/internal/render/packed"
 )
 
 // Options of a Pool.
@@ -37,6 +38,7 @@ type Options struct {
 type Pool struct {
 	opts  Options
 	slots chan struct{}
+	codec func() (*packed.Codec, error)
 
 	mu     sync.Mutex
 	free   []*process
@@ -55,7 +57,7 @@ func NewPool(opts Options) *Pool {
 		opts.Idle = time.Minute
 	}
 	opts.Limits = opts.Limits.WithDefaults()
-	return &Pool{opts: opts, slots: make(chan struct{}, opts.Size)}
+	return &Pool{opts: opts, slots: make(chan struct{}, opts.Size), codec: sync.OnceValues(packed.NewCodec)}
 }
 
 // Close ends all workers that are not at work; the others end with their job.
@@ -103,7 +105,14 @@ func (p *Pool) result(src render.Source, target render.Target, done *outcome) (r
 		}
 		return render.Result{}, f.err()
 	}
-	result := render.Result{Packed: done.Set, Count: done.Count, Digest: done.Digest, Tool: done.Tool, Trace: done.Trace}
+	result := render.Result{Packed: done.Set, Count: done.Count, Digest: done.Digest, Tool: done.Tool, PackedTrace: done.Trace}
+	codec, err := p.codec()
+	if err != nil {
+		return render.Result{}, err
+	}
+	if err := codec.Unmarshal(done.Trace, &result.Trace); err != nil {
+		return render.Result{}, fmt.Errorf("read what the render worker has read: %w", err)
+	}
 	if err := json.Unmarshal(done.Remarks, &result.Remarks); err != nil {
 		return render.Result{}, fmt.Errorf("read what the render worker remarks: %w", err)
 	}
@@ -113,7 +122,7 @@ func (p *Pool) result(src render.Source, target render.Target, done *outcome) (r
 func (p *Pool) job(src render.Source, target render.Target) (*job, error) {
 	j := &job{
 		Refs: slices.Sorted(maps.Keys(src.Refs)), CanLookup: target.Lookup != nil, CanFetch: target.Fetch != nil,
-		CPU: p.opts.Limits.CPU, MaxOutput: p.opts.Limits.Output,
+		CPU: p.opts.Limits.CPU, MaxOutput: p.opts.Limits.Output, Ahead: ahead(src),
 	}
 	src.Files, src.Refs = nil, nil
 	var err error

@@ -30,7 +30,9 @@ func start(command []string, limits Limits) (*process, error) {
 	cmd := exec.Command(command[0], command[1:]...)
 	// The collector works harder near its limit, and the environment of the
 	// parent, where credentials are, stays there.
-	cmd.Env = []string{fmt.Sprintf("GOMEMLIMIT=%d", limits.Memory*3/4)}
+	// It does one thing at a time, so one processor is enough for it; collecting
+	// garbage seldom is worth the memory.
+	cmd.Env = []string{fmt.Sprintf("GOMEMLIMIT=%d", limits.Memory*3/4), "GOGC=300", "GOMAXPROCS=1"}
 	cmd.Dir = "/"
 	p := &process{cmd: cmd, words: &beginning{}}
 	cmd.Stderr = p.words

@@ -16,7 +16,6 @@ import (
 	"github.com/wavetrain/wavetrain/internal/manifest"
 	"github.com/wavetrain/wavetrain/internal/render"
 	"github.com/wavetrain/wavetrain/internal/render/helm"
-	"github.com/wavetrain/wavetrain/internal/render/trace"
 )
 
 // toWorker is what a parent sends: a job, or the answer to a question.
@@ -39,6 +38,16 @@ type job struct {
 	CanLookup, CanFetch bool
 	CPU                 time.Duration
 	MaxOutput           int64
+	// Ahead are directories that the rendering is going to ask for.
+	Ahead []listed
+}
+
+// listed is the answer to a question about a directory that nobody has asked yet.
+type listed struct {
+	_       struct{} `cbor:",toarray"`
+	Path    string
+	Entry   entry
+	Entries []entry
 }
 
 // Questions of a worker.
@@ -88,7 +97,8 @@ type outcome struct {
 	Tool   string
 	// Remarks are JSON.
 	Remarks []byte
-	Trace   trace.Trace
+	// Trace is packed, too.
+	Trace []byte
 	// Worn says that the worker must not be used again.
 	Worn  bool
 	Fault *fault

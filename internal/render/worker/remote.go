@@ -10,7 +10,6 @@ import (
 	"io/fs"
 	"path"
 	"slices"
-	"strings"
 	"time"
 )
 
@@ -84,21 +83,26 @@ func (r *remote) ReadDir(name string) ([]fs.DirEntry, error) {
 			return nil, &fs.PathError{Op: "readdir", Path: name, Err: err}
 		}
 		list = a.Entries
-		r.lists[name], r.known[name] = list, &a.Entry
-		for i := range list {
-			full := path.Join(name, list[i].Name)
-			if fs.FileMode(list[i].Mode)&fs.ModeSymlink != 0 {
-				r.links[full] = true
-				continue
-			}
-			r.known[full] = &list[i]
-		}
+		r.learn(name, &a.Entry, list)
 	}
 	entries := make([]fs.DirEntry, len(list))
 	for i := range list {
 		entries[i] = &remoteInfo{remote: r, path: path.Join(name, list[i].Name), entry: &list[i]}
 	}
 	return entries, nil
+}
+
+// learn notes what lies in a directory.
+func (r *remote) learn(name string, directory *entry, list []entry) {
+	r.lists[name], r.known[name] = list, directory
+	for i := range list {
+		full := path.Join(name, list[i].Name)
+		if fs.FileMode(list[i].Mode)&fs.ModeSymlink != 0 {
+			r.links[full] = true
+			continue
+		}
+		r.known[full] = &list[i]
+	}
 }
 
 // Stat implements fs.StatFS.
@@ -218,101 +222,4 @@ func (d *remoteDir) ReadDir(n int) ([]fs.DirEntry, error) {
 	n = min(n, len(left))
 	d.offset += n
 	return left[:n], nil
-}
-
-// answers is the parent's side: what it says to questions about trees.
-type answers struct {
-	trees map[string]fs.FS
-}
-
-// Bounds of the content that comes with a directory, so that a directory with
-// thousands of files does not bring those that nobody reads.
-const (
-	maxAlong     = 2 << 20
-	maxFileAlong = 128 << 10
-	maxAlongs    = 512
-)
-
-func (a answers) to(q question) *answer {
-	tree, ok := a.trees[q.Tree]
-	if !ok {
-		return &answer{Missing: true}
-	}
-	switch q.Kind {
-	case askDirectory:
-		return directory(tree, q.Path)
-	case askEntry:
-		e, err := single(tree, q.Path)
-		if err != nil {
-			return refusal(err)
-		}
-		return &answer{Entry: e}
-	case askContent:
-		data, err := fs.ReadFile(tree, q.Path)
-		if err != nil {
-			return refusal(err)
-		}
-		return &answer{Content: data}
-	default:
-		return &answer{Fault: "a question of kind " + q.Kind + " is not understood"}
-	}
-}
-
-func refusal(err error) *answer {
-	if errors.Is(err, fs.ErrNotExist) {
-		return &answer{Missing: true}
-	}
-	if pathError, ok := errors.AsType[*fs.PathError](err); ok {
-		err = pathError.Err
-	}
-	return &answer{Fault: strings.TrimSpace(err.Error())}
-}
-
-func idOf(tree fs.FS, name string) string {
-	if ids, ok := tree.(interface{ ObjectID(name string) string }); ok {
-		return ids.ObjectID(name)
-	}
-	return ""
-}
-
-func single(tree fs.FS, name string) (entry, error) {
-	info, err := fs.Stat(tree, name)
-	if err != nil {
-		return entry{}, err
-	}
-	e := entry{Name: info.Name(), Mode: uint32(info.Mode()), ID: idOf(tree, name), Size: info.Size(), HasSize: true}
-	if info.Mode().IsRegular() && e.Size <= maxFileAlong {
-		if e.Content, err = fs.ReadFile(tree, name); err != nil {
-			return entry{}, err
-		}
-		e.HasContent = true
-	}
-	return e, nil
-}
-
-// directory lists a directory, with the content of the first small files.
-func directory(tree fs.FS, name string) *answer {
-	list, err := fs.ReadDir(tree, name)
-	if err != nil {
-		return refusal(err)
-	}
-	a := &answer{
-		Entry:   entry{Name: path.Base(name), Mode: uint32(fs.ModeDir | 0o555), ID: idOf(tree, name), HasSize: true},
-		Entries: make([]entry, 0, len(list)),
-	}
-	var along int64
-	for i, item := range list {
-		full := path.Join(name, item.Name())
-		e := entry{Name: item.Name(), Mode: uint32(item.Type()), ID: idOf(tree, full)}
-		if item.Type().IsRegular() && i < maxAlongs && along < maxAlong {
-			got, err := single(tree, full)
-			if err != nil {
-				return refusal(err)
-			}
-			along += int64(len(got.Content))
-			e = got
-		}
-		a.Entries = append(a.Entries, e)
-	}
-	return a
 }

@@ -104,7 +104,12 @@ func (w *worker) render(j *job) (*outcome, error) {
 	if err := errors.Join(json.Unmarshal(j.Source, &src), json.Unmarshal(j.Target, &target)); err != nil {
 		return nil, err
 	}
-	src.Files = newRemote(w, "")
+	files := newRemote(w, "")
+	for i := range j.Ahead {
+		l := &j.Ahead[i]
+		files.learn(l.Path, &l.Entry, l.Entries)
+	}
+	src.Files = files
 	src.Refs = make(map[string]fs.FS, len(j.Refs))
 	for _, ref := range j.Refs {
 		src.Refs[ref] = newRemote(w, ref)
@@ -146,8 +151,12 @@ func (w *worker) pack(j *job, result render.Result) (*outcome, error) {
 	if err != nil {
 		return nil, err
 	}
+	read, err := w.codec.Marshal(result.Trace)
+	if err != nil {
+		return nil, fmt.Errorf("pack what was read: %w", err)
+	}
 	return &outcome{
 		Set: set, Count: len(result.Objects), Digest: result.Digest,
-		Tool: result.Tool, Remarks: remarks, Trace: result.Trace, Worn: result.ChangedSchema,
+		Tool: result.Tool, Remarks: remarks, Trace: read, Worn: result.ChangedSchema,
 	}, nil
 }
