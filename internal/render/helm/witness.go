@@ -57,24 +57,19 @@ func restless() []string {
 // maxWitnessed bounds the texts that are kept per function.
 const maxWitnessed = 64
 
-// originals are the restless functions as Helm has them. The library makes all its
-// functions anew whenever it is asked.
-var originals = sync.OnceValue(func() map[string]reflect.Value { //nolint:gochecknoglobals // it never changes
-	all := sprig.TxtFuncMap()
-	found := map[string]reflect.Value{}
-	for _, name := range restless() {
-		if f, ok := all[name]; ok {
-			found[name] = reflect.ValueOf(f)
-		}
-	}
-	return found
-})
+// originals are the functions as Helm has them. The library makes them anew whenever
+// it is asked.
+var originals = sync.OnceValue(sprig.TxtFuncMap) //nolint:gochecknoglobals // it never changes
 
 // functions returns the restless functions, watched.
 func (w *Witness) functions() template.FuncMap {
 	watched := template.FuncMap{}
 	w.sums(watched)
-	for name, original := range originals() {
+	for _, name := range restless() {
+		original := reflect.ValueOf(originals()[name])
+		if !original.IsValid() {
+			continue
+		}
 		call := original.Call
 		if original.Type().IsVariadic() {
 			call = original.CallSlice

@@ -6,8 +6,6 @@ package helm
 import (
 	"strings"
 	"text/template"
-
-	"github.com/Masterminds/sprig/v3"
 )
 
 // Bounds of what is kept of checksums that templates make.
@@ -20,9 +18,8 @@ const (
 // sums adds the functions that make checksums, watched: by a checksum nothing can be
 // told of what it was made from.
 func (w *Witness) sums(into template.FuncMap) {
-	all := sprig.TxtFuncMap()
 	for _, name := range []string{"sha256sum", "sha1sum", "sha512sum", "adler32sum"} {
-		original, ok := all[name].(func(string) string)
+		original, ok := originals()[name].(func(string) string)
 		if !ok {
 			continue
 		}
