@@ -69,10 +69,24 @@ conformance: bin/wavetrain-sandbox ## Run the executable specification and print
 CHECKS ?= 200
 
 .PHONY: differential
-differential: ## Compare what is rendered with helm and kustomize of the linked versions, on examples and generated charts
+differential: ## Compare what is rendered with helm and kustomize of the linked versions, and SARIF with its schema
 	@mkdir -p tools/bin
 	cd tools && $(GO) build -o bin/ helm.sh/helm/v4/cmd/helm sigs.k8s.io/kustomize/kustomize/v5
 	$(GO) test -count=1 -tags differential ./internal/render -run 'ByHelm|ByKustomize' -rapid.checks $(CHECKS)
+	$(GO) test -count=1 -tags differential ./internal/report/findings -run BySchema
+
+# How long each of them is fuzzed, and by how many workers.
+FUZZTIME ?= 30s
+FUZZERS  ?= 2
+
+.PHONY: fuzz
+fuzz: ## Give every parser and the chain of checks input that nobody would write
+	@for file in $$(grep -rl '^func Fuzz' --include='*_test.go' api internal); do \
+		for name in $$(sed -n 's/^func \(Fuzz[A-Za-z]*\)(.*/\1/p' $$file); do \
+			echo "$$(dirname $$file) $$name"; \
+			$(GO) test "./$$(dirname $$file)" -run '^$$' -fuzz "^$$name\$$" -fuzztime $(FUZZTIME) -parallel $(FUZZERS) || exit 1; \
+		done; \
+	done
 
 .PHONY: bench
 bench: ## Run the benchmarks of rendering, planning and the waves page

@@ -119,6 +119,9 @@ func (r RetryStrategy) Delay(n int64) (time.Duration, error) {
 	if err != nil {
 		return 0, err
 	}
+	if delay < 0 {
+		return 0, fmt.Errorf("retry.backoff.duration %q is less than nothing", b.Duration)
+	}
 	limit, err := parseSeconds("maxDuration", b.MaxDuration, DefaultBackoffMaxDuration)
 	if err != nil {
 		return 0, err

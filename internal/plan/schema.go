@@ -130,14 +130,15 @@ func (p *Plan) writes() func(yield func(*Step) bool) {
 // schemaOf reads the schema of a version from a definition; nil if it has none that
 // can be read, which is for the API server to say.
 func schemaOf(crd *unstructured.Unstructured, version string) *spec.Schema {
-	versions, _, _ := unstructured.NestedSlice(crd.Object, "spec", "versions")
+	field, _, _ := unstructured.NestedFieldNoCopy(crd.Object, "spec", "versions")
+	versions, _ := field.([]any)
 	for _, v := range versions {
 		fields, ok := v.(map[string]any)
 		if !ok || fields["name"] != version {
 			continue
 		}
-		raw, _, _ := unstructured.NestedMap(fields, "schema", "openAPIV3Schema")
-		data, err := json.Marshal(raw)
+		raw, _, _ := unstructured.NestedFieldNoCopy(fields, "schema", "openAPIV3Schema")
+		data, err := json.Marshal(terse(raw))
 		if err != nil || raw == nil {
 			return nil
 		}
@@ -148,6 +149,46 @@ func schemaOf(crd *unstructured.Unstructured, version string) *spec.Schema {
 		return s
 	}
 	return nil
+}
+
+// terse returns a schema without its texts, which are most of it.
+func terse(v any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		short := make(map[string]any, len(v))
+		for key, value := range v {
+			switch key {
+			case "description", "example", "x-kubernetes-validations":
+			case "properties", "patternProperties", "definitions":
+				short[key] = each(value)
+			case "default", "enum":
+				short[key] = value
+			default:
+				short[key] = terse(value)
+			}
+		}
+		return short
+	case []any:
+		short := make([]any, len(v))
+		for i, item := range v {
+			short[i] = terse(item)
+		}
+		return short
+	}
+	return v
+}
+
+// each is terse for what stands below names that people chose.
+func each(v any) any {
+	named, ok := v.(map[string]any)
+	if !ok {
+		return v
+	}
+	short := make(map[string]any, len(named))
+	for name, value := range named {
+		short[name] = terse(value)
+	}
+	return short
 }
 
 // faults says what about an object its schema does not allow.

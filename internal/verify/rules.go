@@ -76,41 +76,41 @@ func (l Layout) Check(file string, objects []manifest.Object) []Finding {
 }
 
 // MatchPath tells whether a pattern stands for a file: * is any text without a
-// slash, ** any text.
+// slash, ** any text, and **/ any number of directories.
 func MatchPath(pattern, file string) bool {
+	// at holds the places in file to which what has been read of the pattern leads.
+	at := make([]bool, len(file)+1)
+	at[0] = true
 	for pattern != "" {
 		switch {
 		case strings.HasPrefix(pattern, "**"):
-			return matchAny(strings.TrimPrefix(pattern[2:], "/"), file)
+			pattern = strings.TrimPrefix(pattern[2:], "/")
+			last := pattern == ""
+			spread(at, func(i int) bool { return last || file[i-1] == '/' }, func(int) bool { return true })
 		case pattern[0] == '*':
-			return matchName(pattern[1:], file)
-		case file == "" || pattern[0] != file[0]:
-			return false
+			pattern = pattern[1:]
+			spread(at, func(int) bool { return true }, func(i int) bool { return file[i] != '/' })
+		default:
+			for i := len(file); i > 0; i-- {
+				at[i] = at[i-1] && file[i-1] == pattern[0]
+			}
+			at[0] = false
+			pattern = pattern[1:]
 		}
-		pattern, file = pattern[1:], file[1:]
 	}
-	return file == ""
+	return at[len(file)]
 }
 
-// matchAny matches what follows ** at the beginning of each part of a path.
-func matchAny(rest, file string) bool {
-	for i := range len(file) + 1 {
-		if (i == 0 || file[i-1] == '/' || rest == "") && MatchPath(rest, file[i:]) {
-			return true
+// spread adds the places that a wildcard reaches from those given: it goes on over
+// what passes, and may end where it ends.
+func spread(at []bool, ends, passes func(int) bool) {
+	open := false
+	for i := range at {
+		if at[i] {
+			open = true
+		} else if open && ends(i) {
+			at[i] = true
 		}
+		open = open && (i == len(at)-1 || passes(i))
 	}
-	return false
-}
-
-// matchName matches what follows * at every place of the present part of a path.
-func matchName(rest, file string) bool {
-	for i := range len(file) + 1 {
-		if MatchPath(rest, file[i:]) {
-			return true
-		}
-		if i < len(file) && file[i] == '/' {
-			return false
-		}
-	}
-	return false
 }
