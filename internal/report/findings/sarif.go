@@ -7,6 +7,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"net/url"
 
 	"github.com/wavetrain/wavetrain/internal/diag"
 	"github.com/wavetrain/wavetrain/internal/verify"
@@ -21,9 +22,10 @@ func SARIF(list []Finding, version string) ([]byte, error) {
 	type rule struct {
 		ID                   string            `json:"id"`
 		ShortDescription     text              `json:"shortDescription"`
+		HelpURI              string            `json:"helpUri,omitempty"`
 		DefaultConfiguration map[string]string `json:"defaultConfiguration"`
 	}
-	type location struct {
+	type place struct {
 		PhysicalLocation map[string]any `json:"physicalLocation,omitempty"`
 		LogicalLocations []any          `json:"logicalLocations,omitempty"`
 	}
@@ -32,31 +34,31 @@ func SARIF(list []Finding, version string) ([]byte, error) {
 		RuleIndex           int               `json:"ruleIndex"`
 		Level               string            `json:"level"`
 		Message             text              `json:"message"`
-		Locations           []location        `json:"locations,omitempty"`
+		Locations           []place           `json:"locations,omitempty"`
 		PartialFingerprints map[string]string `json:"partialFingerprints"`
 	}
 	rules := []rule{}
 	index := map[string]int{}
-	add := func(code, summary string, severity diag.Severity) {
+	add := func(code, summary, help string, severity diag.Severity) {
 		if _, ok := index[code]; !ok {
 			index[code] = len(rules)
-			rules = append(rules, rule{code, text{summary}, map[string]string{"level": level(severity)}})
+			rules = append(rules, rule{code, text{summary}, help, map[string]string{"level": level(severity)}})
 		}
 	}
 	for _, c := range verify.Codes() {
-		add(c.Name, c.Summary, c.Severity)
+		add(c.Name, c.Summary, project+"/blob/main/docs/checks/"+c.Name+".md", c.Severity)
 	}
 	results := make([]result, len(list))
 	for i, f := range list {
-		add(f.Code, f.Code, f.Severity)
+		add(f.Code, f.Code, "", f.Severity)
 		message := f.Message
 		if f.Hint != "" {
 			message += ". " + f.Hint
 		}
-		here := location{}
+		here := place{}
 		if f.File != "" {
 			here.PhysicalLocation = map[string]any{
-				"artifactLocation": map[string]string{"uri": f.File},
+				"artifactLocation": map[string]string{"uri": location(f.File), "uriBaseId": "%SRCROOT%"},
 				"region":           map[string]int{"startLine": max(f.Line, 1)},
 			}
 		}
@@ -68,7 +70,7 @@ func SARIF(list []Finding, version string) ([]byte, error) {
 			PartialFingerprints: map[string]string{"finding/v1": fingerprint(f)},
 		}
 		if here.PhysicalLocation != nil || here.LogicalLocations != nil {
-			results[i].Locations = []location{here}
+			results[i].Locations = []place{here}
 		}
 	}
 	return json.MarshalIndent(map[string]any{
@@ -76,12 +78,17 @@ func SARIF(list []Finding, version string) ([]byte, error) {
 		"version": "2.1.0",
 		"runs": []any{map[string]any{
 			"tool": map[string]any{"driver": map[string]any{
-				"name": "wavetrain", "version": version, "informationUri": "https://github.com/wavetrain/wavetrain", "rules": rules,
+				"name": "wavetrain", "version": version, "informationUri": project, "rules": rules,
 			}},
 			"results": results,
 		}},
 	}, "", "  ")
 }
+
+const project = "https://github.com/wavetrain/wavetrain"
+
+// location writes a path of the repository as a reference relative to its root.
+func location(file string) string { return (&url.URL{Path: file}).String() }
 
 func level(s diag.Severity) string {
 	if s == diag.Info {
