@@ -162,12 +162,12 @@ func writeWaits(b *strings.Builder, a *App) {
 // addApp adds an application that can be unfolded. One that does not fit as a whole
 // is cut: first the fields go, then steps.
 func (c *comment) addApp(a *App) {
-	full := details(a, true, -1)
-	if len(full) <= c.room() {
+	if full := details(a, true, -1); len(full) <= c.room() {
 		c.add(full)
 		return
 	}
-	for most := steps(a); most > 0; most /= 2 {
+	// A line has more than ten characters.
+	for most := min(steps(a), c.room()/10); most > 0; most /= 2 {
 		if cut := details(a, false, most); len(cut) <= c.room() {
 			c.add(cut)
 			return
@@ -188,7 +188,7 @@ func steps(a *App) int {
 // that is negative.
 func details(a *App, fields bool, most int) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "\n<details><summary><b>%s</b> (%s)</summary>\n\n", html.EscapeString(a.Name), html.EscapeString(a.head()))
+	fmt.Fprintf(&b, "\n<details><summary><b>%s</b> (%s)</summary>\n\n", inHTML(a.Name), inHTML(a.head()))
 	if a.Refused != "" {
 		fmt.Fprintf(&b, "A sync would not run now: %s\n\n", plain(a.Refused))
 	}
@@ -213,6 +213,10 @@ func details(a *App, fields bool, most int) string {
 			}
 			most--
 			writeStep(&b, s, fields)
+			if b.Len() > commentLimit {
+				// It does not fit anyway.
+				return b.String()
+			}
 		}
 		b.WriteString("\n")
 	}
@@ -243,6 +247,11 @@ func writeStep(b *strings.Builder, s Step, fields bool) {
 // code is a text that a reader sees as it is.
 func code(s string) string {
 	return "`" + strings.NewReplacer("`", "'", "\n", " ", "\r", " ").Replace(valid(s)) + "`"
+}
+
+// inHTML is a text inside of an element.
+func inHTML(s string) string {
+	return strings.NewReplacer("@", "&#64;", "\n", " ", "\r", " ", "`", "'").Replace(html.EscapeString(valid(s)))
 }
 
 // plain keeps a text from being read as markup.

@@ -139,6 +139,10 @@ func value(v any) string {
 	if v == nil {
 		return "(none)"
 	}
+	if s, ok := v.(string); ok && len(s) > 4*maxValue {
+		// What is cut off later need not be written first.
+		v = strings.ToValidUTF8(s[:4*maxValue], "") + "…"
+	}
 	var text strings.Builder
 	enc := json.NewEncoder(&text)
 	enc.SetEscapeHTML(false)
