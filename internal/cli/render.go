@@ -82,6 +82,9 @@ func (a *renderArguments) run(ctx context.Context, s Streams) error {
 	for _, service := range collector.planned {
 		objects = append(objects, service.objects...)
 	}
+	if len(objects) == 0 {
+		fmt.Fprintf(s.Err, "note: nothing is rendered from %s\n", strings.Join(a.inputs, ", "))
+	}
 	return a.print(s, objects)
 }
 

@@ -5,6 +5,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -66,8 +67,11 @@ func newRepoGetCmd(s Streams) *cobra.Command {
 	k := newKube(s)
 	var out output
 	cmd := &cobra.Command{
-		Use:               "get URL",
-		Short:             "Show what Secrets say of a repository",
+		Use:   "get URL",
+		Short: "Show what Secrets say of a repository",
+		Long: `Show what Secrets say of a repository: its own ones, or else the template that is for it.
+
+Exit codes: 0 shown, 1 no Secret is about it, 2 wrong usage.`,
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: completeRepos(k),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -78,7 +82,7 @@ func newRepoGetCmd(s Streams) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			list, err := reposOf(cmd.Context(), c, k.namespace, args[0], "", false)
+			list, err := reposFor(cmd.Context(), c, k.namespace, args[0])
 			if err != nil {
 				return err
 			}
@@ -132,7 +136,7 @@ repository keep what they have; what they need anew cannot be read without acces
 
 func newRepoTestCmd(s Streams) *cobra.Command {
 	k := newKube(s)
-	var project string
+	var project, kind string
 	cmd := &cobra.Command{
 		Use:   "test URL",
 		Short: "Find out whether a repository can be read, and if not, why",
@@ -145,6 +149,9 @@ Exit codes: 0 it can be read, 1 it cannot, 2 wrong usage.`,
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: completeRepos(k),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := checkRepoURL(args[0], kind); err != nil {
+				return err
+			}
 			c, err := k.client()
 			if err != nil {
 				return err
@@ -153,12 +160,37 @@ Exit codes: 0 it can be read, 1 it cannot, 2 wrong usage.`,
 			if err != nil {
 				return err
 			}
+			if kind != "" {
+				repo.Kind = source.Kind(kind)
+			}
 			return testRepo(cmd.Context(), s, repo)
 		},
 	}
 	k.addFlags(cmd.Flags())
 	cmd.Flags().StringVar(&project, "project", "", "with what Applications of this project may use")
+	cmd.Flags().StringVar(&kind, "type", "", "git, helm or oci (default what its Secret says, or else git)")
+	completeRepoType(cmd)
 	return cmd
+}
+
+func repoTypes() []string {
+	return []string{string(source.Git), string(source.Helm), string(source.OCI)}
+}
+
+func completeRepoType(cmd *cobra.Command) {
+	// The flag exists: the caller has made it.
+	_ = cmd.RegisterFlagCompletionFunc("type", cobra.FixedCompletions(repoTypes(), cobra.ShellCompDirectiveNoFileComp))
+}
+
+// checkRepoURL refuses what is no address of a repository.
+func checkRepoURL(url, kind string) error {
+	if kind != "" && !slices.Contains(repoTypes(), kind) {
+		return usageError("--type %q is not known: use git, helm or oci", kind)
+	}
+	if kind == string(source.OCI) || kind == string(source.Helm) || strings.Contains(url, "://") || strings.Contains(url, "@") && strings.Contains(url, ":") {
+		return nil
+	}
+	return usageError("%q is no URL of a repository: write https://HOST/PATH, ssh://USER@HOST/PATH or USER@HOST:PATH", url)
 }
 
 // testRepo asks the repository and says what it has.
@@ -174,6 +206,12 @@ func testRepo(ctx context.Context, s Streams, repo source.Repository) error {
 	}
 	defer store.Close()
 	has, err := store.Check(ctx, repo)
+	if failed, ok := errors.AsType[*source.Error](err); ok && (failed.Reason == source.Unavailable || failed.Reason == source.RateLimited) {
+		// Nobody asks again here.
+		once := *failed
+		once.Hint = "try again later"
+		return &once
+	}
 	if err != nil {
 		return err
 	}
@@ -198,6 +236,32 @@ func reposOf(ctx context.Context, c client.Reader, namespace, url, project strin
 		return nil, fmt.Errorf("no Secret in namespace %q is about %s: `wavetrain repo list` shows all", namespace, url)
 	}
 	return list, nil
+}
+
+// reposFor finds the Secrets about a URL, or else the template that is for it.
+func reposFor(ctx context.Context, c client.Reader, namespace, url string) ([]controller.KnownRepository, error) {
+	list, err := reposOf(ctx, c, namespace, url, "", false)
+	if err == nil {
+		return list, nil
+	}
+	all, errList := controller.KnownRepositories(ctx, c, namespace)
+	if errList != nil {
+		return nil, errList
+	}
+	var best []controller.KnownRepository
+	for _, r := range all {
+		switch {
+		case !r.IsFor(url) || len(best) > 0 && len(r.URL) < len(best[0].URL):
+		case len(best) > 0 && len(r.URL) == len(best[0].URL):
+			best = append(best, r) // of several projects
+		default:
+			best = []controller.KnownRepository{r}
+		}
+	}
+	if len(best) == 0 {
+		return nil, err
+	}
+	return best, nil
 }
 
 func printRepos(s Streams, out *output, list []controller.KnownRepository) error {

@@ -7,11 +7,9 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"io"
 	"os"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -27,16 +25,23 @@ import (
 // repoFlags are the flags of `repo add`.
 type repoFlags struct {
 	values map[string]*string
-	files  map[string]*string
+	files  map[string]fileFlag
 	on     map[string]*bool
 
 	passwordStdin, bearerStdin bool
+	azureStdin                 bool
 	template, upsert, skipTest bool
+}
+
+// fileFlag is a flag that names a file.
+type fileFlag struct {
+	flag string
+	name *string
 }
 
 func newRepoAddCmd(s Streams) *cobra.Command {
 	k := newKube(s)
-	f := repoFlags{values: map[string]*string{}, files: map[string]*string{}, on: map[string]*bool{}}
+	f := repoFlags{values: map[string]*string{}, files: map[string]fileFlag{}, on: map[string]*bool{}}
 	cmd := &cobra.Command{
 		Use:   "add URL",
 		Short: "Give access to a repository",
@@ -56,8 +61,10 @@ Exit codes: 0 written, 1 the repository cannot be read or there is such a Secret
   wavetrain repo add git@git.example.com:acme/deploy.git --ssh-private-key-path ./id --project shop
 
   # All repositories of an organisation, by a GitHub App
-  wavetrain repo add https://github.com/acme --template --github-app-id 1 --github-app-installation-id 2 \\
-    --github-app-private-key-path key.pem
+  wavetrain repo add https://github.com/acme --template --github-app-id 1 --github-app-private-key-path key.pem
+
+  # Charts in Azure's registry, as the controller's Pod, which this machine is not
+  wavetrain repo add oci://acme.azurecr.io/charts --use-azure-workload-identity --skip-test
 
   # A Helm repository
   wavetrain repo add https://charts.example.com --type helm --name example`,
@@ -89,7 +96,10 @@ func (f *repoFlags) addFlags(cmd *cobra.Command) {
 		{"proxy", "proxy", "HTTP proxy to reach it through"},
 		{"no-proxy", "noProxy", "hosts that are reached without the proxy, separated by commas"},
 		{"github-app-id", "githubAppID", "id of a GitHub App"},
-		{"github-app-installation-id", "githubAppInstallationID", "id of the App's installation"},
+		{"github-app-installation-id", "githubAppInstallationID", "id of the App's installation (default: that of the repository)"},
+		{"azure-service-principal-tenant-id", "azureServicePrincipalTenantId", "tenant of an Azure service principal"},
+		{"azure-service-principal-client-id", "azureServicePrincipalClientId", "id of the service principal"},
+		{"azure-active-directory-endpoint", "azureActiveDirectoryEndpoint", "who gives out its tokens (default: https://login.microsoftonline.com)"},
 		{"github-app-enterprise-base-url", "githubAppEnterpriseBaseUrl", "API of a GitHub Enterprise server, https://HOST/api/v3"},
 	} {
 		f.values[v.key] = flags.String(v.flag, "", v.help)
@@ -99,36 +109,39 @@ func (f *repoFlags) addFlags(cmd *cobra.Command) {
 		{"tls-client-cert-path", "tlsClientCertData", "file with a client certificate (PEM)"},
 		{"tls-client-cert-key-path", "tlsClientCertKey", "file with its key (PEM)"},
 		{"github-app-private-key-path", "githubAppPrivateKey", "file with the App's private key (PEM)"},
+		{"gcp-service-account-key-path", "gcpServiceAccountKey", "file with the key of a Google service account (JSON)"},
 	} {
-		f.files[v.key] = flags.String(v.flag, "", v.help)
+		f.files[v.key] = fileFlag{v.flag, flags.String(v.flag, "", v.help)}
 	}
 	for _, v := range []struct{ flag, key, help string }{
 		{"insecure-skip-server-verification", "insecure", "do not verify the server's certificate or host key"},
 		{"enable-lfs", "enableLfs", "fetch files that Git LFS keeps"},
 		{"enable-oci", "enableOCI", "the Helm repository is an OCI registry"},
+		{"use-azure-workload-identity", "useAzureWorkloadIdentity", "in the name of the controller's Pod, by Azure Workload Identity"},
 		{"insecure-oci-force-http", "insecureOCIForceHttp", "speak to the OCI registry without TLS"},
 	} {
 		f.on[v.key] = flags.Bool(v.flag, false, v.help)
 	}
 	flags.BoolVar(&f.passwordStdin, "password-stdin", false, "read the password or token from standard input")
 	flags.BoolVar(&f.bearerStdin, "bearer-token-stdin", false, "read a bearer token from standard input")
+	flags.BoolVar(&f.azureStdin, "azure-service-principal-client-secret-stdin", false, "read the secret of the service principal from standard input")
 	flags.BoolVar(&f.template, "template", false, "for all repositories whose URL begins so")
 	flags.BoolVar(&f.upsert, "upsert", false, "replace a Secret that is there")
 	flags.BoolVar(&f.skipTest, "skip-test", false, "do not try to read the repository")
-	cmd.MarkFlagsMutuallyExclusive("password-stdin", "bearer-token-stdin")
+	cmd.MarkFlagsMutuallyExclusive("password-stdin", "bearer-token-stdin", "azure-service-principal-client-secret-stdin")
 	cmd.MarkFlagsRequiredTogether("tls-client-cert-path", "tls-client-cert-key-path")
-	cmd.MarkFlagsRequiredTogether("github-app-id", "github-app-installation-id", "github-app-private-key-path")
-	// The flag exists: it was made above.
-	_ = cmd.RegisterFlagCompletionFunc("type", cobra.FixedCompletions([]cobra.Completion{"git", "helm", "oci"}, cobra.ShellCompDirectiveNoFileComp))
+	cmd.MarkFlagsRequiredTogether("github-app-id", "github-app-private-key-path")
+	cmd.MarkFlagsRequiredTogether("azure-service-principal-tenant-id", "azure-service-principal-client-id", "azure-service-principal-client-secret-stdin")
+	completeRepoType(cmd)
 }
 
 // data is what the Secret holds.
 func (f *repoFlags) data(url string, in io.Reader) (map[string][]byte, error) {
-	if kind := *f.values["type"]; kind != "" && !slices.Contains([]string{"git", "helm", "oci"}, kind) {
-		return nil, usageError("--type %q is not known: use git, helm or oci", kind)
-	}
 	if _, rest, ok := strings.Cut(url, "://"); ok && !strings.HasPrefix(url, "ssh://") && strings.Contains(strings.Split(rest, "/")[0], "@") {
 		return nil, usageError("the URL holds a login: give it with --username and --password-stdin")
+	}
+	if err := checkRepoURL(url, *f.values["type"]); err != nil {
+		return nil, err
 	}
 	data := map[string][]byte{controller.SecretKeyURL: []byte(url), "type": []byte("git")}
 	if strings.HasPrefix(url, "oci://") {
@@ -139,13 +152,13 @@ func (f *repoFlags) data(url string, in io.Reader) (map[string][]byte, error) {
 			data[key] = []byte(*value)
 		}
 	}
-	for key, name := range f.files {
-		if *name == "" {
+	for key, file := range f.files {
+		if *file.name == "" {
 			continue
 		}
-		content, err := os.ReadFile(*name)
+		content, err := os.ReadFile(*file.name)
 		if err != nil {
-			return nil, usageError("%v", err)
+			return nil, usageError("--%s: %v", file.flag, err)
 		}
 		data[key] = content
 	}
@@ -154,7 +167,10 @@ func (f *repoFlags) data(url string, in io.Reader) (map[string][]byte, error) {
 			data[key] = []byte("true")
 		}
 	}
-	if f.passwordStdin || f.bearerStdin {
+	for key, on := range map[string]bool{"password": f.passwordStdin, "bearerToken": f.bearerStdin, "azureServicePrincipalClientSecret": f.azureStdin} {
+		if !on {
+			continue
+		}
 		secret, err := io.ReadAll(io.LimitReader(in, 64<<10))
 		if err != nil {
 			return nil, fmt.Errorf("read standard input: %w", err)
@@ -163,7 +179,7 @@ func (f *repoFlags) data(url string, in io.Reader) (map[string][]byte, error) {
 		if text == "" {
 			return nil, usageError("standard input is empty: a password or token was expected")
 		}
-		data[map[bool]string{true: "password", false: "bearerToken"}[f.passwordStdin]] = []byte(text)
+		data[key] = []byte(text)
 	}
 	return data, nil
 }
@@ -230,7 +246,7 @@ func writeRepo(ctx context.Context, c client.Client, secret *corev1.Secret) erro
 		}
 	}
 	if apierrors.IsNotFound(err) {
-		return errors.Join(fmt.Errorf("there is no namespace %q: choose one with -n", secret.Namespace), err)
+		return fmt.Errorf("there is no namespace %q: choose one with -n", secret.Namespace)
 	}
 	if err != nil {
 		return fmt.Errorf("write Secret %s/%s: %w", secret.Namespace, secret.Name, err)

@@ -43,7 +43,7 @@ func TestRepo(t *testing.T) {
 	wavetrain := func(stdin string, args ...string) (code int, out, said string) {
 		t.Helper()
 		var stdout, stderr bytes.Buffer
-		code = run(t.Context(), "v0.0.0-test", append(args, "-n", namespace), Streams{
+		code = run(t.Context(), "v0.0.0-test", append([]string{args[0], args[1], "-n", namespace}, args[2:]...), Streams{
 			In: strings.NewReader(stdin), Out: &stdout, Err: &stderr, Environ: append(gittest.Env(), "HOME=/nonexistent"),
 			Env: func(name string) string { return map[string]string{"KUBECONFIG": env.Kubeconfig}[name] },
 		})
@@ -67,7 +67,18 @@ func TestRepo(t *testing.T) {
 	expect(exitUsage, "standard input is empty", "", "repo", "add", url, "--username", "robot", "--password-stdin")
 	expect(exitUsage, "holds a login", "", "repo", "add", strings.Replace(url, "http://", "http://a:b@", 1))
 	expect(exitUsage, "--type", "", "repo", "add", url, "--type", "svn")
-	expect(exitUsage, "no such file", "", "repo", "add", url, "--ssh-private-key-path", "nothing")
+	expect(exitUsage, "--ssh-private-key-path: open nothing: no such file", "", "repo", "add", url, "--ssh-private-key-path", "nothing")
+	expect(exitUsage, `"deploy" is no URL of a repository: write https://HOST/PATH`, "", "repo", "add", "deploy")
+	expect(exitUsage, `"deploy" is no URL of a repository`, "", "repo", "test", "deploy")
+	expect(exitUsage, "--type", "", "repo", "test", url, "--type", "svn")
+	expect(exitFailed, "the server cannot be reached: try again later\n", "", "repo", "test", "http://127.0.0.1:1/x.git")
+	expect(exitOK, "a Helm repository with 1 charts", "", "repo", "test", charts.URL, "--type", "helm")
+	if got := expect(exitOK, "", "", "repo", "list", "-o", "json"); strings.TrimSpace(got) != "[]" {
+		t.Errorf("an empty list is %q", got)
+	}
+	if code, _, said := wavetrain("", "repo", "add", charts.URL, "--skip-test", "-n", "nowhere"); code != exitFailed || said != "error: there is no namespace \"nowhere\": choose one with -n\n" {
+		t.Errorf("a namespace that is not there: code %d, %q", code, said)
+	}
 
 	expect(exitOK, "1 branches and 0 tags", token+"\n", "repo", "add", url, "--username", "robot", "--password-stdin")
 	expect(exitOK, "can be read with its Secret", "", "repo", "test", url)
@@ -75,6 +86,13 @@ func TestRepo(t *testing.T) {
 	expect(exitOK, "written", token+"\n", "repo", "add", url, "--username", "robot", "--password-stdin", "--upsert", "--name", "deploy")
 	expect(exitOK, "1 charts", "", "repo", "add", charts.URL, "--type", "helm")
 	expect(exitOK, "written", token, "repo", "add", "https://git.example.test/acme", "--template", "--bearer-token-stdin", "--project", "shop")
+
+	expect(exitOK, "bearer token", "", "repo", "get", "https://git.example.test/acme/deploy")
+	expect(exitFailed, "no Secret", "", "repo", "get", "https://git.example.test.elsewhere.test/acme/deploy")
+	expect(exitOK, "written", "s3cr3t-t0ken", "repo", "add", "oci://azure.example.test/x", "--skip-test", "--azure-service-principal-tenant-id", "t",
+		"--azure-service-principal-client-id", "c", "--azure-service-principal-client-secret-stdin")
+	expect(exitOK, "Azure service principal", "", "repo", "get", "azure.example.test/x")
+	expect(exitOK, "removed", "", "repo", "rm", "oci://azure.example.test/x")
 
 	table := expect(exitOK, "CREDENTIALS", "", "repo", "list", "-o", "wide")
 	for _, words := range []string{url, "password", "deploy", charts.URL, "https://git.example.test/acme*", "bearer token", "shop"} {

@@ -36,7 +36,7 @@ func KnownRepositories(ctx context.Context, c client.Reader, namespace string) (
 	if err != nil {
 		return nil, err
 	}
-	var list []KnownRepository
+	list := []KnownRepository{}
 	for _, e := range known.repositories {
 		list = append(list, e.known(false))
 	}
@@ -45,6 +45,10 @@ func KnownRepositories(ctx context.Context, c client.Reader, namespace string) (
 	}
 	return list, nil
 }
+
+// IsFor tells whether it is a template that a repository of the URL takes its
+// credentials from if it has no Secret of its own.
+func (k KnownRepository) IsFor(url string) bool { return k.Template && beginsWith(url, k.URL) }
 
 func (e entry) known(template bool) KnownRepository {
 	k := KnownRepository{

@@ -35,6 +35,11 @@ func (s *Store) access(ctx context.Context, repo Repository) (*access, string, e
 		err = s.accessHTTP(ctx, a, repo, creds)
 	case isSSH(address):
 		err = s.accessSSH(a, creds)
+	case !strings.Contains(address, "://") && !s.opts.AllowFile:
+		err = &Error{
+			Op: "read", URL: repo.Display(), Reason: Other, Detail: "this is no URL of a repository",
+			Hint: "write https://HOST/PATH, ssh://USER@HOST/PATH or USER@HOST:PATH",
+		}
 	}
 	if err != nil {
 		return nil, "", errors.Join(err, a.close())
