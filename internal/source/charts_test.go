@@ -14,6 +14,8 @@ import (
 	"testing/fstest"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/wavetrain/wavetrain/internal/gitserver/gittest"
 	"github.com/wavetrain/wavetrain/internal/source"
 	"github.com/wavetrain/wavetrain/internal/source/sourcetest"
@@ -390,5 +392,79 @@ func TestDependenciesAreFetched(t *testing.T) {
 	}
 	if status := repo.Git("status", "--porcelain"); status != "" {
 		t.Errorf("the repository was written to:\n%s", status)
+	}
+}
+
+// What a lock file means that does not fit, or fits twice.
+func TestLockFiles(t *testing.T) {
+	server := sourcetest.NewHelmRepository(t)
+	server.Publish(t, "redis", "2.1.0", "2.0.0", "1.1.0", "1.0.0")
+	depends := func(name string, versions ...string) string {
+		text := "dependencies:\n"
+		for i, v := range versions {
+			text += fmt.Sprintf("- {name: %s, version: '%s', repository: '%s/', alias: a%d}\n", name, v, server.URL, i)
+		}
+		return text
+	}
+	chart := func(name, more string) string { return "apiVersion: v2\nname: " + name + "\nversion: 0.1.0\n" + more }
+	repo := gittest.New(t, map[string]string{
+		"stale/Chart.yaml":       chart("stale", depends("redis", "2.x")),
+		"stale/Chart.lock":       depends("redis", "1.0.0"),
+		"twice/Chart.yaml":       chart("twice", depends("redis", "1.x", "2.x")),
+		"twice/Chart.lock":       depends("redis", "1.0.0", "2.0.0"),
+		"partly/Chart.yaml":      chart("partly", depends("redis", "1.x")),
+		"partly/Chart.lock":      depends("other", "1.0.0"),
+		"gone/Chart.yaml":        chart("gone", depends("redis", "1.x")),
+		"gone/Chart.lock":        depends("redis", "1.0.9"),
+		"old/Chart.yaml":         "apiVersion: v1\nname: old\nversion: 0.1.0\n",
+		"old/requirements.yaml":  depends("redis", "1.x"),
+		"old/requirements.lock":  depends("redis", "1.0.0"),
+		"odd/Chart.yaml":         chart("odd", "dependencies: [\n"),
+		"circle/Chart.yaml":      chart("circle", "dependencies:\n- {name: other, version: '*', repository: 'file://../other'}\n"),
+		"other/Chart.yaml":       chart("other", "dependencies:\n- {name: circle, version: '*', repository: 'file://../circle'}\n"),
+		"outside/Chart.yaml":     chart("outside", "dependencies:\n- {name: x, version: '*', repository: 'file://../../../etc'}\n"),
+		"scheme/Chart.yaml":      chart("scheme", "dependencies:\n- {name: x, version: '*', repository: 'ftp://x.invalid'}\n"),
+		"vendored/Chart.yaml":    chart("vendored", depends("redis", "1.x")),
+		"vendored/charts/x.text": "redis",
+	})
+	store := newStore(t, source.Options{IndexTTL: time.Hour})
+	open := func(dir string) (source.Tree, error) {
+		return opened(t, store, source.Target{Repository: source.Repository{URL: repo.URL}, Charts: dir})
+	}
+	for dir, want := range map[string][]string{
+		"twice": {"redis-1.0.0", "redis-2.0.0"}, "partly": {"redis-1.1.0"}, "old": {"redis-1.0.0"}, "circle": nil, "vendored": {"redis-1.1.0", "x.text"},
+	} {
+		tree, err := open(dir)
+		if err != nil {
+			t.Errorf("%s: %v", dir, err)
+			continue
+		}
+		entries, err := fs.ReadDir(tree, dir+"/charts")
+		if err != nil && len(want) > 0 {
+			t.Errorf("%s: %v", dir, err)
+		}
+		var got []string
+		for _, e := range entries {
+			got = append(got, e.Name())
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", dir, diff)
+		}
+	}
+	for dir, words := range map[string]string{
+		"stale":  `stale/Chart.yaml: dependency redis is locked at 1.0.0 in Chart.lock, which "2.x" does not allow: run ` + "`helm dependency update`",
+		"gone":   "gone/Chart.yaml: dependency redis: find chart",
+		"odd":    "read dependencies in odd/Chart.yaml",
+		"scheme": "scheme/Chart.yaml: dependency x",
+	} {
+		if _, err := open(dir); err == nil || !strings.Contains(err.Error(), words) {
+			t.Errorf("%s: got error %v; want %q in it", dir, err, words)
+		}
+	}
+	// That there is no such chart is for the rendering to say; nothing outside is read.
+	if tree, err := open("outside"); err != nil {
+		t.Error(err)
+	} else if _, err := fs.Stat(tree, "../etc"); err == nil {
+		t.Error("something outside of the repository was read")
 	}
 }

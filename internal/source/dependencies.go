@@ -14,6 +14,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/Masterminds/semver/v3"
 	"go.yaml.in/yaml/v3"
 )
 
@@ -64,12 +65,12 @@ func (c *completion) complete(ctx context.Context, dir string) error {
 	if err != nil || len(declared) == 0 {
 		return err
 	}
-	locked, _, err := c.read(dir, "Chart.lock", "requirements.lock")
+	locked, lock, err := c.read(dir, "Chart.lock", "requirements.lock")
 	if err != nil {
 		return err
 	}
 	for _, d := range declared {
-		if err := c.dependency(ctx, dir, from, d, locked); err != nil {
+		if err := c.dependency(ctx, dir, from, d, lockFile{lock, locked}); err != nil {
 			return err
 		}
 	}
@@ -134,7 +135,42 @@ func (d *declarations) get(tree Tree, name string) ([]dependency, error) {
 	return file.Dependencies, nil
 }
 
-func (c *completion) dependency(ctx context.Context, dir, from string, d dependency, locked []dependency) error {
+// lockFile says which versions somebody has settled on.
+type lockFile struct {
+	name         string
+	dependencies []dependency
+}
+
+// version is the one to fetch of a dependency: the locked one, or else what is
+// declared.
+func (l lockFile) version(d dependency) (string, error) {
+	i := slices.IndexFunc(l.dependencies, func(l dependency) bool {
+		return l.Name == d.Name && sameChartRepository(l, d) && allows(d.Version, l.Version)
+	})
+	if i >= 0 {
+		return l.dependencies[i].Version, nil
+	}
+	// A chart may depend on one twice, at two versions.
+	i = slices.IndexFunc(l.dependencies, func(l dependency) bool { return l.Name == d.Name && sameChartRepository(l, d) })
+	if i < 0 {
+		return d.Version, nil
+	}
+	return "", fmt.Errorf("dependency %s is locked at %s in %s, which %q does not allow: run `helm dependency update` and commit the lock file",
+		d.Name, l.dependencies[i].Version, path.Base(l.name), d.Version)
+}
+
+// allows tells whether a declared version, which may be a range, allows another. One
+// that cannot be read allows all: whoever fetches it says what is wrong.
+func allows(declared, version string) bool {
+	constraint, err := semver.NewConstraint(declared)
+	if err != nil {
+		return true
+	}
+	v, err := semver.NewVersion(version)
+	return err != nil || declared == version || constraint.Check(v)
+}
+
+func (c *completion) dependency(ctx context.Context, dir, from string, d dependency, lock lockFile) error {
 	if rel, local := strings.CutPrefix(d.Repository, "file://"); local {
 		return c.complete(ctx, path.Join(dir, rel))
 	}
@@ -144,9 +180,9 @@ func (c *completion) dependency(ctx context.Context, dir, from string, d depende
 	if strings.HasPrefix(d.Repository, "@") || strings.HasPrefix(d.Repository, "alias:") {
 		return fmt.Errorf("%s: dependency %s is in the repository %q, a name that only the machine knows where it was given: write its URL", from, d.Name, d.Repository)
 	}
-	wanted := d.Version
-	if i := slices.IndexFunc(locked, func(l dependency) bool { return l.Name == d.Name && sameChartRepository(l, d) }); i >= 0 {
-		wanted = locked[i].Version
+	wanted, err := lock.version(d)
+	if err != nil {
+		return fmt.Errorf("%s: %w", from, err)
 	}
 	repo, err := c.target.Repository.related(ctx, d.Repository)
 	if err != nil {
