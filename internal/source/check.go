@@ -65,7 +65,7 @@ func (o *artifacts) check(ctx context.Context, t Target) (string, error) {
 	}
 	registry.Client, registry.PlainHTTP = client, repo.PlainHTTP
 	if err := registry.Ping(ctx); err != nil {
-		return "", o.trouble(t, "reach the registry of", err)
+		return "", o.trouble(ctx, t, "reach the registry of", err)
 	}
 	return "an OCI registry", nil
 }

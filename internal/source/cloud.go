@@ -220,7 +220,9 @@ func (s *Store) cloudToken(ctx context.Context, repo Repository, creds Credentia
 				e.Hint = advice(repo, e.Reason)
 			}
 		} else if _, ok := errors.AsType[*url.Error](err); ok {
-			e.Reason, e.Detail, e.Hint = Unavailable, httpTrouble(err), advice(repo, Unavailable)
+			if e.Reason, e.Detail = httpTrouble(ctx, err); e.Reason == Unavailable {
+				e.Hint = advice(repo, Unavailable)
+			}
 		}
 		return appToken{}, s.pausing(e, c.address)
 	})

@@ -137,7 +137,7 @@ func TestSubmoduleURLs(t *testing.T) {
 		"other group":  {"https://git.example.test/acme/deploy", "../../platform/library", "https://git.example.test/platform/library"},
 		"scp":          {"git@git.example.test:acme/deploy.git", "../library.git", "git@git.example.test:acme/library.git"},
 		"too far":      {"https://git.example.test/acme/deploy", "../../../../etc", "leads out"},
-		"local path":   {"https://git.example.test/acme/deploy", "/etc", "not allowed"},
+		"local path":   {"https://git.example.test/acme/deploy", "/etc", "no URL of a repository"},
 		"not declared": {"https://git.example.test/acme/deploy", "", ""},
 	} {
 		t.Run(name, func(t *testing.T) {

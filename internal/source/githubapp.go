@@ -122,12 +122,14 @@ func (t *appTokens) fetch(ctx context.Context, repo Repository, app GitHubApp) (
 		req.Header.Set("Accept", "application/vnd.github+json")
 		res, err := client.Do(req)
 		if err != nil {
-			return nil, fail(Unavailable, httpTrouble(err), "it is asked again later", err)
+			reason, detail := httpTrouble(ctx, err)
+			return nil, fail(reason, detail, advice(repo, reason), err)
 		}
 		defer func() { _ = res.Body.Close() }()
 		body, err := io.ReadAll(io.LimitReader(res.Body, 1<<20))
 		if err != nil {
-			return nil, fail(Unavailable, httpTrouble(err), "it is asked again later", err)
+			reason, detail := httpTrouble(ctx, err)
+			return nil, fail(reason, detail, advice(repo, reason), err)
 		}
 		if res.StatusCode != want {
 			return nil, fail(reasonOfStatus(res.StatusCode), fmt.Sprintf("%s answers %s", Host(base), res.Status),

@@ -101,9 +101,7 @@ func (h *helmRepository) index(ctx context.Context) (*index, error) {
 		return nil, err
 	}
 	h.mu.Unlock()
-	done := h.asks.DoChan("index", func() (any, error) {
-		ctx, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), h.store.opts.Timeout, errNoAnswer(h.store.opts.Timeout))
-		defer cancel()
+	value, err := h.once(ctx, "index", func(ctx context.Context) (any, error) {
 		ix, err := h.refresh(ctx)
 		h.mu.Lock()
 		defer h.mu.Unlock()
@@ -114,12 +112,23 @@ func (h *helmRepository) index(ctx context.Context) (*index, error) {
 		h.current, h.checked = ix, clock.Now()
 		return ix, nil
 	})
+	ix, _ := value.(*index)
+	return ix, err
+}
+
+// once is mirror.once for a Helm repository.
+func (h *helmRepository) once(ctx context.Context, key string, f func(context.Context) (any, error)) (any, error) {
+	timeout := h.store.opts.Timeout
+	done := h.asks.DoChan(key, func() (any, error) {
+		ctx, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), timeout, errNoAnswer(timeout))
+		defer cancel()
+		return f(ctx)
+	})
 	select {
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	case res := <-done:
-		ix, _ := res.Val.(*index)
-		return ix, res.Err
+		return res.Val, res.Err
 	}
 }
 
@@ -155,7 +164,7 @@ func (h *helmRepository) refresh(ctx context.Context) (*index, error) {
 		return nil, fail(reasonOfStatus(res.StatusCode), "the server answers "+res.Status, nil)
 	}
 	next := indexState{ETag: res.Header.Get("ETag"), Modified: res.Header.Get("Last-Modified")}
-	if next.Digest, err = h.download(file, res.Body, fail); err != nil {
+	if next.Digest, err = h.download(ctx, file, res.Body, fail); err != nil {
 		return nil, err
 	}
 	ix, err := h.parse(file, next.Digest, fail)
@@ -189,7 +198,7 @@ func (h *helmRepository) parse(file, digest string, fail func(Reason, string, er
 }
 
 // download streams the index to disk.
-func (h *helmRepository) download(file string, body io.Reader, fail func(Reason, string, error) error) (digest string, err error) {
+func (h *helmRepository) download(ctx context.Context, file string, body io.Reader, fail func(Reason, string, error) error) (digest string, err error) {
 	if err := os.MkdirAll(h.dir, 0o700); err != nil {
 		return "", fmt.Errorf("make cache directory: %w", err)
 	}
@@ -201,7 +210,8 @@ func (h *helmRepository) download(file string, body io.Reader, fail func(Reason,
 	sum := sha256.New()
 	n, err := io.Copy(io.MultiWriter(tmp, sum), io.LimitReader(body, maxIndex+1))
 	if err := errors.Join(err, tmp.Close()); err != nil {
-		return "", fail(Unavailable, httpTrouble(err), err)
+		reason, detail := httpTrouble(ctx, err)
+		return "", fail(reason, detail, err)
 	}
 	if n > maxIndex {
 		return "", fail(Other, fmt.Sprintf("its index.yaml is larger than %d MiB", maxIndex>>20), nil)
@@ -239,7 +249,8 @@ func (h *helmRepository) request(ctx context.Context, address string, passLogin 
 	prepare(req)
 	res, err := client.Do(req)
 	if err != nil {
-		return nil, fail(Unavailable, httpTrouble(err), err)
+		reason, detail := httpTrouble(ctx, err)
+		return nil, fail(reason, detail, err)
 	}
 	return res, nil
 }
@@ -321,7 +332,7 @@ func (h *helmRepository) fetch(ctx context.Context, t Target, v chartVersion) (d
 	if !isHTTP(address.String()) {
 		return "", fail(Other, fmt.Sprintf("the index names the address %q, which is not https://", v.URLs[0]), nil)
 	}
-	value, err, _ := h.asks.Do("chart "+address.String(), func() (any, error) {
+	value, err := h.once(ctx, "chart "+address.String(), func(ctx context.Context) (any, error) {
 		res, err := h.request(ctx, address.String(), t.PassCredentials, func(*http.Request) {}, fail)
 		if err != nil {
 			return nil, err
@@ -332,7 +343,8 @@ func (h *helmRepository) fetch(ctx context.Context, t Target, v chartVersion) (d
 		}
 		data, err := io.ReadAll(io.LimitReader(res.Body, maxPacked+1))
 		if err != nil {
-			return nil, fail(Unavailable, httpTrouble(err), err)
+			reason, detail := httpTrouble(ctx, err)
+			return nil, fail(reason, detail, err)
 		}
 		if len(data) > maxPacked {
 			return nil, fail(Other, fmt.Sprintf("the chart is larger than %d MiB", maxPacked>>20), nil)

@@ -9,6 +9,7 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/netip"
@@ -190,14 +191,41 @@ func reasonOfStatus(code int) Reason {
 	}
 }
 
-// httpTrouble is the cause of a request that got no answer, without the URL, which
-// the caller names.
-func httpTrouble(err error) string {
+// httpTrouble is why a request got no answer, or not to its end, without the URL,
+// which the caller names.
+func httpTrouble(ctx context.Context, err error) (Reason, string) {
 	if forbidden, ok := errors.AsType[*privateAddressError](err); ok {
-		return forbidden.Error()
+		return Other, forbidden.Error()
+	}
+	if silent, ok := errors.AsType[*noAnswerError](context.Cause(ctx)); ok {
+		return Unavailable, silent.Error()
 	}
 	if wrapped, ok := errors.AsType[*url.Error](err); ok {
 		err = wrapped.Err
 	}
-	return err.Error()
+	if _, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
+		return Untrusted, "the server's certificate is not trusted (" + lastPart(err) + ")"
+	}
+	if _, ok := errors.AsType[tls.AlertError](err); ok || strings.Contains(err.Error(), "remote error: tls: ") {
+		return Unauthenticated, "the server refuses the TLS connection (" + lastPart(err) + "), as it does without the right client certificate"
+	}
+	if _, ok := errors.AsType[*net.DNSError](err); ok {
+		return Unavailable, "the host cannot be found"
+	}
+	switch {
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return Unavailable, "the server refuses the connection"
+	case errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF):
+		return Unavailable, "the server breaks the connection"
+	}
+	return Unavailable, err.Error()
+}
+
+// lastPart is what an error says in the end.
+func lastPart(err error) string {
+	text := err.Error()
+	if i := strings.LastIndex(text, ": "); i >= 0 {
+		return text[i+2:]
+	}
+	return text
 }

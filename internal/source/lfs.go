@@ -151,7 +151,8 @@ func (m *mirror) fetchLFS(ctx context.Context, repo Repository, id string, size 
 func httpGet(client *http.Client, req *http.Request, limit int64, fail func(Reason, string, error) error) ([]byte, error) {
 	res, err := client.Do(req)
 	if err != nil {
-		return nil, fail(Unavailable, httpTrouble(err), err)
+		reason, detail := httpTrouble(req.Context(), err)
+		return nil, fail(reason, detail, err)
 	}
 	defer func() { _ = res.Body.Close() }()
 	if res.StatusCode != http.StatusOK {
@@ -159,7 +160,8 @@ func httpGet(client *http.Client, req *http.Request, limit int64, fail func(Reas
 	}
 	data, err := io.ReadAll(io.LimitReader(res.Body, limit+1))
 	if err != nil {
-		return nil, fail(Unavailable, httpTrouble(err), err)
+		reason, detail := httpTrouble(req.Context(), err)
+		return nil, fail(reason, detail, err)
 	}
 	if int64(len(data)) > limit {
 		return nil, fail(Other, fmt.Sprintf("the answer is larger than %d MiB", limit>>20), nil)

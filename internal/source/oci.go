@@ -105,7 +105,7 @@ func (o *artifacts) fail(t Target, op string, reason Reason, detail string, err 
 }
 
 // trouble turns an error of the registry's client into one of ours.
-func (o *artifacts) trouble(t Target, op string, err error) error {
+func (o *artifacts) trouble(ctx context.Context, t Target, op string, err error) error {
 	var known *Error
 	var answer *errcode.ErrorResponse
 	switch {
@@ -118,7 +118,8 @@ func (o *artifacts) trouble(t Target, op string, err error) error {
 	case strings.Contains(err.Error(), "not found"):
 		return o.fail(t, op, NotFound, "the registry does not have it", err)
 	default:
-		return o.fail(t, op, Unavailable, httpTrouble(err), err)
+		reason, detail := httpTrouble(ctx, err)
+		return o.fail(t, op, reason, detail, err)
 	}
 }
 
@@ -213,7 +214,7 @@ func (o *artifacts) digest(ctx context.Context, t Target, version string) (strin
 		}
 		found, err := repo.Resolve(ctx, tag)
 		if err != nil {
-			return ociAnswer{}, o.trouble(t, fmt.Sprintf("find version %q of", version), err)
+			return ociAnswer{}, o.trouble(ctx, t, fmt.Sprintf("find version %q of", version), err)
 		}
 		return ociAnswer{digest: found.Digest.String()}, nil
 	})
@@ -236,7 +237,7 @@ func (o *artifacts) tags(ctx context.Context, t Target) ([]string, error) {
 			return nil
 		})
 		if err != nil {
-			return ociAnswer{}, o.trouble(t, "list tags of", err)
+			return ociAnswer{}, o.trouble(ctx, t, "list tags of", err)
 		}
 		return ociAnswer{tags: all}, nil
 	})
@@ -311,7 +312,7 @@ func (o *artifacts) fetch(ctx context.Context, t Target, digest, key string) (pa
 			data, err = fetchManifest(ctx, repo, digest)
 		}
 		if err != nil {
-			return nil, o.trouble(t, "fetch", err)
+			return nil, o.trouble(ctx, t, "fetch", err)
 		}
 		return data, writeFile(name, data)
 	}

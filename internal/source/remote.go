@@ -89,7 +89,8 @@ func (m *mirror) follow(ctx context.Context, op string, repo Repository, address
 		return "", refuse(outside.Error(), nil)
 	}
 	if err != nil {
-		return "", refuse(httpTrouble(err), err)
+		_, detail := httpTrouble(ctx, err)
+		return "", refuse(detail, err)
 	}
 	_ = res.Body.Close()
 	moved, ok := strings.CutSuffix(res.Request.URL.String(), uploadPack)
