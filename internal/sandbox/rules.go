@@ -19,6 +19,7 @@ const noRules = "rules: []\n"
 type reply struct {
 	Reply string `json:"reply"`
 	Error string `json:"error"`
+	Value string `json:"value"`
 }
 
 // SetRules replaces the rules that direct the simulation and returns when they are in force. Rules the sandbox does not
@@ -37,37 +38,37 @@ func (s *Sandbox) SetRules(ctx context.Context, content []byte) error {
 	if err := os.Rename(partial, s.info.RulesFile); err != nil {
 		return fmt.Errorf("set rules of sandbox: %w", err)
 	}
-	if err := s.request(ctx, "reload"); err != nil {
+	if _, err := s.request(ctx, "reload"); err != nil {
 		return fmt.Errorf("set rules of sandbox: %w", err)
 	}
 	return nil
 }
 
 // request sends a line and waits for the answer to it; answers to requests that were given up are skipped.
-func (s *Sandbox) request(ctx context.Context, word string) error {
+func (s *Sandbox) request(ctx context.Context, word string) (value string, err error) {
 	s.requests++
 	id := strconv.Itoa(s.requests)
 	if _, err := fmt.Fprintf(s.stdin, "%s %s\n", word, id); err != nil {
-		return err
+		return "", err
 	}
 	for {
 		select {
 		case line := <-s.lines:
 			var r reply
 			if err := json.Unmarshal(line, &r); err != nil {
-				return fmt.Errorf("read answer: %w", err)
+				return "", fmt.Errorf("read answer: %w", err)
 			}
 			if r.Reply != id {
 				continue
 			}
 			if r.Error != "" {
-				return errors.New(r.Error)
+				return "", errors.New(r.Error)
 			}
-			return nil
+			return r.Value, nil
 		case <-s.done:
-			return errors.New("it has stopped")
+			return "", errors.New("it has stopped")
 		case <-ctx.Done():
-			return context.Cause(ctx)
+			return "", context.Cause(ctx)
 		}
 	}
 }

@@ -143,7 +143,7 @@ func (f *flags) register(cmd *cobra.Command) {
 	fs.StringSliceVar(&f.ruleSets, "rule-set", nil, "shipped rules to use, with their CRDs: "+strings.Join(sim.RuleSetNames(), ", "))
 	fs.BoolVar(&f.withoutCRDs, "without-crds", false, "do not install the CRDs of the rule sets")
 	fs.StringVarP(&f.output, "output", "o", "text", "form of the line that says it is ready: text or json")
-	fs.BoolVar(&f.stopWithParent, "stop-with-parent", false, "stop when standard input ends, as it does when the process that holds it is gone; a line 'reload ID' there reads --rules again, and a line of JSON says when the rules are in force")
+	fs.BoolVar(&f.stopWithParent, "stop-with-parent", false, "stop when standard input ends, as it does when the process that holds it is gone; a line 'reload ID' there reads --rules again, 'next ID' asks how long it takes until the simulation does something, 'skip=DURATION ID' lets that time pass at once; a line of JSON answers each")
 	// Kubernetes puts a flag of that name, and of another type, where cobra would find it.
 	fs.Bool("version", false, "print the versions of this program and of its Kubernetes")
 	fs.IntVarP(&f.verbosity, "verbosity", "v", 0, "verbosity of the logs in the data directory")
@@ -180,7 +180,7 @@ func run(ctx context.Context, f flags, streams Streams) error {
 	}
 
 	err = controlplane.Run(ctx, dir, opts, logs.logger, func(running controlplane.Running) error {
-		parent.attach(running.ReloadRules)
+		parent.attach(running)
 		return announce(f, running.Info, streams.Out)
 	})
 	if f.readyFile != "" {

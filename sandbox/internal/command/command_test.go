@@ -11,8 +11,11 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/wavetrain/wavetrain/sandbox/internal/controlplane"
 )
 
 func TestUsageErrors(t *testing.T) {
@@ -92,6 +95,18 @@ func TestControl(t *testing.T) {
 			input:  "reload 7\n",
 			want:   "{\"reply\":\"7\",\"error\":\"line 2: unknown key\"}\n",
 		},
+		"Next": {
+			reason: "Whoever has nothing else to wait for asks when something happens.",
+			attach: func() error { return nil },
+			input:  "next 3\n",
+			want:   "{\"reply\":\"3\",\"value\":\"1m30s\"}\n",
+		},
+		"Skip": {
+			reason: "Only a time that makes sense can be skipped.",
+			attach: func() error { return nil },
+			input:  "skip=90s 4\nskip=-1s 5\n",
+			want:   "{\"reply\":\"4\"}\n{\"reply\":\"5\",\"error\":\"skip=-1s: \\\"-1s\\\" is no duration such as 10s\"}\n",
+		},
 		"TooEarly": {
 			reason: "Before the control plane is ready there are no rules to reload.",
 			input:  "reload 1\n",
@@ -101,7 +116,7 @@ func TestControl(t *testing.T) {
 			reason: "An unknown request is answered, or its sender would wait for ever.",
 			attach: func() error { return nil },
 			input:  "restart 1\n",
-			want:   "{\"reply\":\"1\",\"error\":\"unknown request \\\"restart\\\": use reload\"}\n",
+			want:   "{\"reply\":\"1\",\"error\":\"unknown request \\\"restart\\\": use reload, next or skip=DURATION\"}\n",
 		},
 	}
 	for name, tc := range cases {
@@ -109,7 +124,9 @@ func TestControl(t *testing.T) {
 			var out bytes.Buffer
 			c := &control{out: &out}
 			if tc.attach != nil {
-				c.attach(tc.attach)
+				c.attach(controlplane.Running{
+					ReloadRules: tc.attach, Next: func() (time.Duration, bool) { return 90 * time.Second, true }, Skip: func(time.Duration) {},
+				})
 			}
 			c.serve(strings.NewReader(tc.input))
 			if diff := cmp.Diff(tc.want, out.String()); diff != "" {

@@ -9,19 +9,23 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"sync/atomic"
+	"time"
+
+	"github.com/wavetrain/wavetrain/sandbox/internal/controlplane"
 )
 
 // control answers the process that started the control plane: each line on standard input is a request, a word and a
 // number of the caller's choice, and is answered by one line of JSON that repeats the number.
 type control struct {
-	out    io.Writer
-	reload atomic.Pointer[func() error]
+	out     io.Writer
+	running atomic.Pointer[controlplane.Running]
 }
 
 // attach makes requests possible, once there is something to control.
-func (c *control) attach(reload func() error) { c.reload.Store(&reload) }
+func (c *control) attach(running controlplane.Running) { c.running.Store(&running) }
 
 // serve answers requests until the input ends, which is what happens when the other process is gone.
 func (c *control) serve(in io.Reader) {
@@ -31,8 +35,10 @@ func (c *control) serve(in io.Reader) {
 		answer := struct {
 			Reply string `json:"reply"`
 			Error string `json:"error,omitempty"`
+			Value string `json:"value,omitempty"`
 		}{Reply: id}
-		if err := c.handle(word); err != nil {
+		var err error
+		if answer.Value, err = c.handle(word); err != nil {
 			answer.Error = err.Error()
 		}
 		line, err := json.Marshal(answer)
@@ -45,13 +51,30 @@ func (c *control) serve(in io.Reader) {
 	}
 }
 
-func (c *control) handle(word string) error {
-	if word != "reload" {
-		return fmt.Errorf("unknown request %q: use reload", word)
+// handle carries out a request: reload reads the rules again, next says how long it takes until the simulation does
+// something by itself, and skip=DURATION lets that much of its time pass at once.
+func (c *control) handle(word string) (value string, err error) {
+	word, argument, _ := strings.Cut(word, "=")
+	if !slices.Contains([]string{"reload", "next", "skip"}, word) {
+		return "", fmt.Errorf("unknown request %q: use reload, next or skip=DURATION", word)
 	}
-	reload := c.reload.Load()
-	if reload == nil {
-		return errors.New("not ready yet")
+	running := c.running.Load()
+	if running == nil {
+		return "", errors.New("not ready yet")
 	}
-	return (*reload)()
+	switch word {
+	case "reload":
+		return "", running.ReloadRules()
+	case "next":
+		if in, any := running.Next(); any {
+			return in.String(), nil
+		}
+		return "", nil
+	}
+	d, err := time.ParseDuration(argument)
+	if err != nil || d < 0 {
+		return "", fmt.Errorf("skip=%s: %q is no duration such as 10s", argument, argument)
+	}
+	running.Skip(d)
+	return "", nil
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/wavetrain/wavetrain/sandbox/internal/datadir"
 	"github.com/wavetrain/wavetrain/sandbox/internal/pki"
+	"github.com/wavetrain/wavetrain/sandbox/internal/sim"
 	"github.com/wavetrain/wavetrain/sandbox/internal/version"
 )
 
@@ -32,8 +33,8 @@ type plane struct {
 	// server is the URL of the API server, simulator how our own clients reach it.
 	server    string
 	simulator *rest.Config
-	// reload reads the rules again.
-	reload func() error
+	// simulation is what runs beside it.
+	simulation *sim.Simulator
 	// failed receives the first word of every part that stops by itself.
 	failed chan error
 	// stops undoes what was started, in the order of the start. The context bounds all of it.
@@ -65,7 +66,7 @@ func Run(ctx context.Context, dir *datadir.Dir, opts Options, log logr.Logger, r
 		}
 		log.Info("started", "part", step.name, "after", time.Since(begin).String())
 	}
-	if err := ready(Running{Info: p.info(begin), ReloadRules: p.reload}); err != nil {
+	if err := ready(Running{Info: p.info(begin), ReloadRules: p.simulation.ReloadRules, Next: p.simulation.Next, Skip: p.simulation.Skip}); err != nil {
 		return err
 	}
 	select {

@@ -3,7 +3,11 @@
 
 package controlplane
 
-import "k8s.io/apimachinery/pkg/types"
+import (
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+)
 
 // Options describe one control plane. The zero value is one on a free port.
 type Options struct {
@@ -49,4 +53,8 @@ type Running struct {
 	Info
 	// ReloadRules reads the file of rules again and returns when they are in force.
 	ReloadRules func() error
+	// Next is how long it takes until the simulation does something by itself; none if it only waits for others.
+	Next func() (in time.Duration, any bool)
+	// Skip lets time of the simulation pass at once.
+	Skip func(time.Duration)
 }

@@ -144,7 +144,7 @@ func (p *plane) startSimulator(ctx context.Context) error {
 		cancel()
 		p.await(ctx, "simulator", after(simulator.Wait))
 	})
-	p.reload = simulator.ReloadRules
+	p.simulation = simulator
 	return p.startMetrics(ctx, usage{simulator: simulator})
 }
 

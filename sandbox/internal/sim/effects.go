@@ -136,7 +136,7 @@ func (e *engine) dated(status map[string]any) map[string]any {
 	if !ok {
 		return status
 	}
-	now := e.clock.Now().UTC().Format(time.RFC3339)
+	now := time.Now().UTC().Format(time.RFC3339)
 	for _, c := range conditions {
 		if m, ok := c.(map[string]any); ok && m["type"] != nil && m["lastTransitionTime"] == nil {
 			m["lastTransitionTime"] = now

@@ -53,7 +53,8 @@ type item struct {
 type engine struct {
 	opts    Options
 	log     logr.Logger
-	clock   clock.WithTicker
+	clock   *simulated
+	agenda  *agenda
 	config  *rest.Config
 	client  kubernetes.Interface
 	dynamic dynamic.Interface
@@ -91,13 +92,14 @@ func newEngine(ctx context.Context, cfg *rest.Config, opts Options) (*engine, er
 		return nil, fmt.Errorf("make a client for the simulator: %w", err)
 	}
 	e := &engine{
-		opts: opts, log: opts.Log, clock: clock.RealClock{}, config: cfg, client: client, dynamic: dyn,
+		opts: opts, log: opts.Log, clock: &simulated{}, config: cfg, client: client, dynamic: dyn,
 		kinds: newKinds(), owners: newOwners(), pods: newPods(), objects: newObjects(), census: newCensus(), claims: newClaims(),
 		binder: newBinder(), scaleUp: newScaleUp(), blocked: newBlocked(),
 	}
 	e.queue = workqueue.NewTypedRateLimitingQueueWithConfig(
 		workqueue.NewTypedItemExponentialFailureRateLimiter[item](5*time.Millisecond, 2*time.Second),
-		workqueue.TypedRateLimitingQueueConfig[item]{Name: "sim", Clock: e.clock})
+		workqueue.TypedRateLimitingQueueConfig[item]{Name: "sim", Clock: clock.RealClock{}})
+	e.agenda = newAgenda(e.clock)
 	e.watches = newWatches(ctx, e)
 	e.cache = newCaches(e)
 	if e.rules, err = newRuleBook(opts); err != nil {
@@ -135,6 +137,7 @@ func (e *engine) workOne(ctx context.Context) bool {
 		return false
 	}
 	defer e.queue.Done(it)
+	e.agenda.drop(it)
 	err := e.handlers[it.role](ctx, it)
 	switch {
 	case err == nil:
@@ -156,7 +159,7 @@ var errLater = errors.New("not known yet")
 // wakeAt has it looked at again at t.
 func (e *engine) wakeAt(it item, t time.Time) {
 	if !t.IsZero() {
-		e.queue.AddAfter(it, max(0, t.Sub(e.clock.Now())))
+		e.agenda.put(it, t, false)
 	}
 }
 

@@ -123,7 +123,7 @@ func (e *engine) ensureNode(ctx context.Context, want *corev1.Node) error {
 }
 
 func (e *engine) nodeConditions() []corev1.NodeCondition {
-	now := metav1.NewTime(e.clock.Now())
+	now := metav1.NewTime(time.Now())
 	condition := func(kind corev1.NodeConditionType, status corev1.ConditionStatus, reason string) corev1.NodeCondition {
 		return corev1.NodeCondition{Type: kind, Status: status, Reason: reason, LastHeartbeatTime: now, LastTransitionTime: now}
 	}
@@ -185,7 +185,7 @@ func (e *engine) renewLeases(ctx context.Context) {
 
 func (e *engine) renewLease(ctx context.Context, node *corev1.Node) error {
 	api := e.client.CoordinationV1().Leases(corev1.NamespaceNodeLease)
-	now := metav1.NewMicroTime(e.clock.Now())
+	now := metav1.NewMicroTime(time.Now())
 	lease, err := api.Get(ctx, node.Name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		_, err = api.Create(ctx, &coordinationv1.Lease{

@@ -113,6 +113,7 @@ func (e *engine) objectChanged(k kind, o *unstructured.Unstructured, gone bool) 
 		e.objects.forget(o.GetUID())
 		e.census.forget(o.GetUID())
 		e.blocked.remove(it)
+		e.agenda.drop(it)
 	} else {
 		e.census.of(o.GetKind(), o.GetNamespace(), o.GetName(), o.GetUID())
 		e.objects.note(o, e.clock.Now())
@@ -262,14 +263,18 @@ func (e *engine) behave(ctx context.Context, it item, o *unstructured.Unstructur
 	}
 	// Noted first: what the behaviour looks at may change while it looks.
 	e.blocked.add(it, true)
-	reaction, err := thirdparty.React(effects.Behaves, o, e.clock.Now(), state.from, e)
+	// What it writes into objects is real time.
+	now, shown := e.clock.Now(), time.Now()
+	reaction, err := thirdparty.React(effects.Behaves, o, shown, shown.Add(state.from.Sub(now)), e)
 	if err != nil {
 		return err
 	}
 	if !reaction.Waits {
 		e.blocked.remove(it)
 	}
-	e.wakeAt(it, reaction.Wake)
+	if !reaction.Wake.IsZero() {
+		e.wakeAt(it, reaction.Wake.Add(now.Sub(shown)))
+	}
 	for _, object := range reaction.Objects {
 		if err := e.update(ctx, o, object); err != nil {
 			return err

@@ -61,6 +61,7 @@ func (e *engine) podChanged(pod *corev1.Pod, gone bool) {
 		e.pods.forget(pod.UID)
 		e.scaleUp.forget(pod.UID)
 		e.blocked.remove(podItem(pod))
+		e.agenda.drop(podItem(pod))
 	} else {
 		e.pods.get(pod, e.clock.Now())
 		e.queue.Add(podItem(pod))
@@ -169,12 +170,14 @@ func (e *engine) syncPod(ctx context.Context, it item) error {
 		e.blocked.remove(it)
 	}
 	result := state.record.Step(kubelet.Input{
-		Pod: pod, Effects: effects, Gates: gates, Now: now, PodIP: e.pods.address(pod.UID, state), HostIP: e.hostIP(pod.Spec.NodeName),
+		Pod: pod, Effects: effects, Gates: gates, Now: now, Real: e.clock.real, PodIP: e.pods.address(pod.UID, state), HostIP: e.hostIP(pod.Spec.NodeName),
 	})
 	for _, event := range result.Events {
 		e.events.Event(pod, event.Type, event.Reason, event.Message)
 	}
-	e.wakeAt(it, result.Wake)
+	if !result.Wake.IsZero() {
+		e.agenda.put(it, result.Wake, result.Restart)
+	}
 	if !equality.Semantic.DeepEqual(pod.Status, result.Status) {
 		next := pod.DeepCopy()
 		next.Status = result.Status

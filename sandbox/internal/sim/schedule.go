@@ -200,7 +200,7 @@ func (e *engine) unschedulable(ctx context.Context, pod *corev1.Pod, effects *ru
 	}
 	condition := corev1.PodCondition{
 		Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable, Message: why,
-		LastTransitionTime: metav1.NewTime(e.clock.Now()),
+		LastTransitionTime: metav1.NewTime(time.Now()),
 	}
 	patch, err := json.Marshal(map[string]any{"status": map[string]any{"conditions": []any{condition}}})
 	if err != nil {

@@ -80,6 +80,7 @@ func Start(ctx context.Context, cfg *rest.Config, opts Options) (*Simulator, err
 		return nil, err
 	}
 	e.work(ctx, &wg)
+	wg.Go(func() { e.agenda.run(ctx, e.queue.Add) })
 	wg.Go(func() { e.renewLeases(ctx) })
 	wg.Go(func() {
 		if err := e.logs.serve(ctx); err != nil {

@@ -136,7 +136,7 @@ func (s *stepper) startMain(c *run, spec *corev1.Container) bool {
 		return false
 	}
 	if s.Now.Before(c.notBefore) {
-		s.wakeAt(c.notBefore)
+		s.restartAt(c.notBefore)
 		return false
 	}
 	return s.create(c, spec)
@@ -154,7 +154,7 @@ func (s *stepper) backOff(c *run, spec *corev1.Container) {
 	if c.finished.Sub(c.started) >= forgetAfter {
 		c.backoff = 0
 	}
-	c.last = c.terminatedState()
+	c.last = s.terminatedState(c)
 	c.phase, c.reason, c.message = waiting, "ContainerCreating", ""
 	c.restarts++
 	switch {
@@ -197,7 +197,7 @@ func (s *stepper) live(c *run, spec *corev1.Container) {
 	if s.restarts(c) {
 		s.backOff(c, spec)
 		if s.Now.Before(c.notBefore) {
-			s.wakeAt(c.notBefore)
+			s.restartAt(c.notBefore)
 		} else if s.create(c, spec) {
 			s.live(c, spec) // only the first restart is at once, so this does not go deeper
 		}

@@ -19,7 +19,7 @@ import (
 // kept, so that a step without news yields an equal status.
 func (s *stepper) status() corev1.PodStatus {
 	out := *s.Pod.Status.DeepCopy()
-	start := metav1.NewTime(s.started.Truncate(time.Second))
+	start := s.seconds(s.started)
 	out.StartTime = &start
 	out.HostIP, out.HostIPs = s.HostIP, []corev1.HostIP{{IP: s.HostIP}}
 	if s.mounted {
@@ -85,9 +85,9 @@ func (s *stepper) containerStatuses(specs []corev1.Container, runs []run, init b
 		}
 		switch c.phase {
 		case running:
-			out[i].State.Running = &corev1.ContainerStateRunning{StartedAt: seconds(c.started)}
+			out[i].State.Running = &corev1.ContainerStateRunning{StartedAt: s.seconds(c.started)}
 		case terminated:
-			out[i].State.Terminated = c.terminatedState()
+			out[i].State.Terminated = s.terminatedState(c)
 		default:
 			out[i].State.Waiting = s.waitingState(c, init, i)
 		}
@@ -116,10 +116,10 @@ func (s *stepper) waitingState(c *run, init bool, index int) *corev1.ContainerSt
 	return &corev1.ContainerStateWaiting{Reason: "ContainerCreating"}
 }
 
-func (r *run) terminatedState() *corev1.ContainerStateTerminated {
+func (s *stepper) terminatedState(r *run) *corev1.ContainerStateTerminated {
 	return &corev1.ContainerStateTerminated{
 		ExitCode: r.exitCode, Reason: r.reason, Message: r.message,
-		StartedAt: seconds(r.started), FinishedAt: seconds(r.finished),
+		StartedAt: s.seconds(r.started), FinishedAt: s.seconds(r.finished),
 	}
 }
 
@@ -188,7 +188,7 @@ func (s *stepper) set(out *corev1.PodStatus, kind corev1.PodConditionType, is bo
 	}
 	next := corev1.PodCondition{
 		Type: kind, Status: status, Reason: reason, Message: message,
-		ObservedGeneration: s.Pod.Generation, LastTransitionTime: seconds(s.Now),
+		ObservedGeneration: s.Pod.Generation, LastTransitionTime: s.seconds(s.Now),
 	}
 	i := slices.IndexFunc(out.Conditions, func(c corev1.PodCondition) bool { return c.Type == kind })
 	if i < 0 {
@@ -201,7 +201,13 @@ func (s *stepper) set(out *corev1.PodStatus, kind corev1.PodConditionType, is bo
 	out.Conditions[i] = next
 }
 
-func seconds(t time.Time) metav1.Time { return metav1.NewTime(t.Truncate(time.Second)) }
+// seconds is a time as a status shows it.
+func (s *stepper) seconds(t time.Time) metav1.Time {
+	if s.Real != nil {
+		t = s.Real(t)
+	}
+	return metav1.NewTime(t.Truncate(time.Second))
+}
 
 func imageID(image string) string {
 	sum := sha256.Sum256([]byte(image))

@@ -35,6 +35,8 @@ type Input struct {
 	Effects *rules.Rule
 	Gates   Gates
 	Now     time.Time
+	// Real is the real time at a time such as Now, which is what a status shows; nil if they are the same.
+	Real func(time.Time) time.Time
 	// PodIP and HostIP are where the Pod runs.
 	PodIP, HostIP string
 }
@@ -46,8 +48,10 @@ type Event struct{ Type, Reason, Message string }
 type Result struct {
 	Status corev1.PodStatus
 	// Wake is when something happens next; zero if only a change of the cluster can bring it.
-	Wake   time.Time
-	Events []Event
+	Wake time.Time
+	// Restart says that what happens then is only the restart of a container that has crashed.
+	Restart bool
+	Events  []Event
 	// Remove says that the Pod's containers have stopped and the API server may forget it.
 	Remove bool
 }
@@ -58,6 +62,7 @@ type stepper struct {
 	Input
 	outcome rules.Outcome
 	wake    time.Time
+	restart bool
 	events  []Event
 }
 
@@ -84,7 +89,7 @@ func (r *Record) Step(in Input) Result {
 	if !s.mounted {
 		s.say(corev1.EventTypeWarning, "FailedMount", s.Gates.Mount)
 	}
-	return Result{Status: s.status(), Wake: s.wake, Events: s.events, Remove: remove}
+	return Result{Status: s.status(), Wake: s.wake, Restart: s.restart, Events: s.events, Remove: remove}
 }
 
 // stop ends what runs once deletion has taken its time, and reports whether the Pod may go.
@@ -169,7 +174,14 @@ func (s *stepper) enforceDeadline() {
 
 func (s *stepper) wakeAt(t time.Time) {
 	if s.wake.IsZero() || t.Before(s.wake) {
-		s.wake = t
+		s.wake, s.restart = t, false
+	}
+}
+
+// restartAt is wakeAt for the end of a crash's back-off.
+func (s *stepper) restartAt(t time.Time) {
+	if s.wake.IsZero() || t.Before(s.wake) {
+		s.wake, s.restart = t, true
 	}
 }
 
