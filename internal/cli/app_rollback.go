@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/wavetrain/wavetrain/api/v1alpha1"
+	"github.com/wavetrain/wavetrain/internal/controller"
 )
 
 func newAppRollbackCmd(s Streams) *cobra.Command {
@@ -84,7 +85,7 @@ func requestRollback(ctx context.Context, c client.Client, name types.Namespaced
 		return err
 	}
 	before := app.DeepCopy()
-	app.Operation = &v1alpha1.Operation{Sync: rollbackSync(app, entry, prune), InitiatedBy: v1alpha1.OperationInitiator{Username: "wavetrain-cli"}}
+	app.Operation = &v1alpha1.Operation{Sync: controller.RollbackSync(app, entry, prune), InitiatedBy: v1alpha1.OperationInitiator{Username: "wavetrain-cli"}}
 	if err := c.Patch(ctx, app, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
 		return fmt.Errorf("request rollback of application %q: %w", name.Name, err)
 	}
@@ -109,17 +110,4 @@ func historyEntry(app *v1alpha1.Application, id int64) (v1alpha1.RevisionHistory
 		ids = append(ids, strconv.FormatInt(history[i].ID, 10))
 	}
 	return v1alpha1.RevisionHistory{}, fmt.Errorf("application %q has no sync %d in its history: there are %s", app.Name, id, orNone(strings.Join(ids, ", ")))
-}
-
-// rollbackSync is the sync that brings an entry of the history back.
-func rollbackSync(app *v1alpha1.Application, entry v1alpha1.RevisionHistory, prune bool) *v1alpha1.SyncOperation {
-	sync := &v1alpha1.SyncOperation{
-		Revision: entry.Revision, Revisions: entry.Revisions, Sources: entry.Sources, Prune: prune,
-		SyncStrategy: &v1alpha1.SyncStrategy{Apply: &v1alpha1.SyncStrategyApply{}},
-		SyncOptions:  app.Spec.SyncOptionList(),
-	}
-	if len(entry.Sources) == 0 {
-		sync.Source = &entry.Source
-	}
-	return sync
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/wavetrain/wavetrain/api/v1alpha1"
 	"github.com/wavetrain/wavetrain/internal/cluster"
+	"github.com/wavetrain/wavetrain/internal/inventory"
 	"github.com/wavetrain/wavetrain/internal/manifest"
 	"github.com/wavetrain/wavetrain/internal/pipeline"
 	"github.com/wavetrain/wavetrain/internal/render"
@@ -28,8 +29,9 @@ type Preview struct {
 	// External is what the repositories say that others bring.
 	External []manifest.External
 
-	apps *applications
-	dest *destination
+	apps    *applications
+	dest    *destination
+	session *session
 }
 
 // NewPreview compares an Application with its cluster the way the controller
@@ -45,6 +47,7 @@ func NewPreview(ctx context.Context, opts Options, c client.Client, app *v1alpha
 		return nil, err
 	}
 	s.comparing = true
+	s.watchLabelled(ctx)
 	s.observe(ctx)
 	if err := ctx.Err(); err != nil {
 		a.end()
@@ -57,7 +60,25 @@ func NewPreview(ctx context.Context, opts Options, c client.Client, app *v1alpha
 		}
 		return nil, errors.New(s.problems[0].Message)
 	}
-	return &Preview{Comparison: s.comparison, Restless: s.compared.Restless(), External: s.compared.External, apps: a, dest: s.dest}, nil
+	return &Preview{Comparison: s.comparison, Restless: s.compared.Restless(), External: s.compared.External, apps: a, dest: s.dest, session: s}, nil
+}
+
+// watchLabelled has the kinds watched of which objects carry the Application's label
+// though it renders none: where labels tell what belongs to it, a look that is taken
+// only once must not miss them. Whom it cannot ask it does not tell of.
+func (s *session) watchLabelled(ctx context.Context) {
+	tracking := s.settings.Tracking
+	if tracking.Method != manifest.TrackByLabel {
+		return
+	}
+	dest, err := s.destinations.get(ctx, s.life, s.app.Spec.Destination)
+	if err != nil {
+		return
+	}
+	if kinds, err := dest.KindsLabelled(ctx, tracking.Label(), s.instance); err == nil {
+		// What cannot be watched is not seen, which is how it was before.
+		_ = dest.Watch(ctx, kinds...)
+	}
 }
 
 // bystander is set up like the controller and does nothing of its own accord.
@@ -124,6 +145,15 @@ func (p *Preview) Look(ctx context.Context, key manifest.Key) (*unstructured.Uns
 		return nil, nil
 	}
 	return live, err
+}
+
+// Holders are the objects that still use one that is to be pruned.
+func (p *Preview) Holders(key manifest.Key) []manifest.Key {
+	var users []*unstructured.Unstructured
+	for _, gk := range inventory.HolderKinds() {
+		users = append(users, p.dest.List(gk)...)
+	}
+	return inventory.Holders(key, users)
 }
 
 // Close ends the connection to the cluster.

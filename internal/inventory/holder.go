@@ -37,6 +37,28 @@ func Holder(key manifest.Key, users []*unstructured.Unstructured) manifest.Key {
 	return manifest.Key{}
 }
 
+// Holders returns all of several objects that still need a ConfigMap or Secret, as
+// their owners are known to people: the ReplicaSet or Job of Pods instead of the Pods.
+func Holders(key manifest.Key, users []*unstructured.Unstructured) []manifest.Key {
+	var holders []manifest.Key
+	for _, u := range users {
+		if Holder(key, []*unstructured.Unstructured{u}) == (manifest.Key{}) {
+			continue
+		}
+		holder := manifest.KeyOf(u)
+		for _, owner := range u.GetOwnerReferences() {
+			if gv, err := schema.ParseGroupVersion(owner.APIVersion); err == nil && u.GetKind() == "Pod" && owner.Controller != nil && *owner.Controller {
+				holder = manifest.Key{Group: gv.Group, Kind: owner.Kind, Namespace: u.GetNamespace(), Name: owner.Name}
+			}
+		}
+		if !slices.Contains(holders, holder) {
+			holders = append(holders, holder)
+		}
+	}
+	slices.SortFunc(holders, manifest.Key.Compare)
+	return holders
+}
+
 // active reports whether an object runs Pods, or may still make some.
 func active(u *unstructured.Unstructured) bool {
 	switch u.GetKind() {
