@@ -31,6 +31,8 @@ type rehearseArguments struct {
 	head    string
 	output  output
 	quiet   bool
+	events  bool
+	keep    bool
 	timeout duration
 }
 
@@ -75,6 +77,8 @@ func newRehearseCmd(s Streams) *cobra.Command {
 	f.StringVar(&a.base, "base", "", "rehearse DIR as a repository, from this Git revision")
 	f.StringVar(&a.head, "head", "HEAD", "with --base: to this Git revision")
 	f.BoolVarP(&a.quiet, "quiet", "q", false, "do not show what happens while it happens")
+	f.BoolVar(&a.events, "events", false, "show every change of every object while it happens, not only the steps and waves")
+	f.BoolVar(&a.keep, "keep", false, "keep the directory of the rehearsal: data and logs of the control plane, the controller's log, the repository")
 	f.Var(&a.timeout, "timeout", "how long the whole rehearsal may take")
 	a.output.addFlag(cmd, "text", "json", "html")
 	return cmd
@@ -126,7 +130,18 @@ func (a *rehearseArguments) rehearse(ctx context.Context, s Streams, c *rehearse
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = os.RemoveAll(work) }()
+	logs, err := os.Create(filepath.Join(work, "controller.log"))
+	if err != nil {
+		return nil, errors.Join(err, os.RemoveAll(work))
+	}
+	defer func() {
+		_ = logs.Close()
+		if a.keep {
+			fmt.Fprintf(s.Err, "kept: %s (logs in controller.log and sandbox/; wavetrain-sandbox --data-dir %s starts the control plane again)\n", work, filepath.Join(work, "sandbox"))
+			return
+		}
+		_ = os.RemoveAll(work)
+	}()
 	scheme, err := apiScheme()
 	if err != nil {
 		return nil, err
@@ -137,9 +152,8 @@ func (a *rehearseArguments) rehearse(ctx context.Context, s Streams, c *rehearse
 		return nil, err
 	}
 	defer endWorkers()
-	began := time.Now()
 	opts := rehearse.Options{
-		Work: work, Env: s.gitEnv(), URLs: urls, Scheme: scheme, Rendering: rendering,
+		Work: work, Env: s.gitEnv(), URLs: urls, Scheme: scheme, Rendering: rendering, Log: newLogger(logs, logText, 0), Keep: a.keep,
 		Prepare: func(ctx context.Context, cfg *rest.Config, rewrites map[string]string) error {
 			c, err := client.New(cfg, client.Options{Scheme: scheme})
 			if err != nil {
@@ -158,12 +172,9 @@ func (a *rehearseArguments) rehearse(ctx context.Context, s Streams, c *rehearse
 		opts.RuleSets = []string{"external-secrets", "cnpg"}
 	}
 	if !a.quiet {
-		opts.Stage = func(text string) {
-			if text != "" {
-				fmt.Fprintf(s.Err, "%6.1fs  %s\n", time.Since(began).Seconds(), text)
-			}
-		}
-		opts.Tell = func(e rehearse.Event) { fmt.Fprintln(s.Err, gantt.Line(e, began)) }
+		shown := newRehearsalProgress(s.Err, a.events)
+		defer shown.stop()
+		opts.Stage, opts.Tell, opts.Progress = shown.stage, shown.event, shown.operation
 	}
 	return rehearse.Run(ctx, c, opts)
 }

@@ -22,16 +22,16 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/wavetrain/wavetrain/api/v1alpha1"
 	"github.com/wavetrain/wavetrain/internal/controller"
-	"github.com/wavetrain/wavetrain/internal/manifest"
 )
 
 // do carries a step out.
 func (w *world) do(ctx context.Context, s Step) error {
 	switch s.Verb {
-	case "cluster", "app":
-		return w.applyFile(ctx, s.text())
+	case "cluster":
+		return w.applyFile(ctx, s.text(), "")
+	case "app":
+		return w.applyFile(ctx, s.text(), controller.DefaultNamespace)
 	case "sim":
 		return w.simulate(ctx, s)
 	case "settings":
@@ -53,9 +53,6 @@ func (w *world) do(ctx context.Context, s Step) error {
 	case "check":
 		return w.check(s)
 	case "restart":
-		if s.text() != "controller" {
-			return fmt.Errorf("only the controller can be restarted, not %q", s.text())
-		}
 		return w.kill(ctx)
 	}
 	return fmt.Errorf("there is no such step")
@@ -69,7 +66,7 @@ func (w *world) simulate(ctx context.Context, s Step) error {
 	if err != nil {
 		return err
 	}
-	return w.sandbox.SetRules(ctx, data)
+	return w.ruled(w.sandbox.SetRules(ctx, data), s.File)
 }
 
 // settings sets keys of Argo CD's ConfigMap.
@@ -90,31 +87,34 @@ func (w *world) settings(ctx context.Context, s Step) error {
 	maps.Copy(cm.Data, keys)
 	if apierrors.IsNotFound(err) {
 		cm.Labels = map[string]string{"app.kubernetes.io/part-of": "argocd"}
-		return w.client.Create(ctx, cm)
+		err = w.client.Create(ctx, cm)
+	} else {
+		err = w.client.Update(ctx, cm)
 	}
-	return w.client.Update(ctx, cm)
+	namespaces, given := keys[applicationNamespaces]
+	if err != nil || !given {
+		return err
+	}
+	// A controller is told of them when it starts.
+	w.appNamespaces = strings.FieldsFunc(namespaces, func(r rune) bool { return r == ',' || r == ' ' })
+	return w.restart(ctx)
 }
 
-// content is what a commit step makes the branch's content.
-type commitStep struct {
-	Rev  string            `yaml:"rev"`
-	Put  map[string]string `yaml:"put"`
-	Drop []string          `yaml:"drop"`
-}
+// applicationNamespaces is the setting that says in which namespaces Applications may
+// lie besides the control namespace.
+const applicationNamespaces = "application.namespaces"
 
 func (w *world) commit(ctx context.Context, s Step) error {
-	c := commitStep{Rev: s.text()}
-	if c.Rev == "" {
-		if err := s.decode(&c); err != nil {
-			return err
-		}
+	c, err := s.content()
+	if err != nil {
+		return err
 	}
 	commit, err := w.commitTo(ctx, "main", c)
 	if err != nil {
 		return err
 	}
 	w.head, w.headAt = commit, time.Now()
-	w.chronicle.committed(c.Rev, commit, w.headAt)
+	w.chronicle.committed(c.Rev, commit, w.now())
 	return w.announce(ctx)
 }
 
@@ -173,116 +173,18 @@ func (w *world) commitTo(ctx context.Context, branch string, c commitStep) (stri
 	return w.repo.Commit(ctx, branch, os.DirFS(made))
 }
 
-// askStep is what somebody asks for.
-type askStep struct {
-	App       string   `yaml:"app"`
-	Force     bool     `yaml:"force"`
-	Prune     bool     `yaml:"prune"`
-	Resources []string `yaml:"resources"`
-}
-
-// manualSync is a sync as a person asks for it: with pruning where automation
-// prunes.
-func (w *world) manualSync(app *v1alpha1.Application, a askStep) (*v1alpha1.SyncOperation, error) {
-	sync := &v1alpha1.SyncOperation{Prune: a.Prune}
-	if policy := app.Spec.SyncPolicy; policy != nil {
-		sync.SyncOptions = policy.SyncOptions
-		if automated := policy.Automated; automated != nil && automated.Prune != nil {
-			sync.Prune = sync.Prune || *automated.Prune
-		}
-	}
-	if a.Force {
-		sync.SyncStrategy = &v1alpha1.SyncStrategy{Hook: &v1alpha1.SyncStrategyHook{SyncStrategyApply: v1alpha1.SyncStrategyApply{Force: true}}}
-	}
-	for _, text := range a.Resources {
-		r, err := w.resourceOf(text)
-		if err != nil {
-			return nil, err
-		}
-		sync.Resources = append(sync.Resources, r)
-	}
-	return sync, nil
-}
-
-// ask asks the controller for something, by changing the Application.
-func (w *world) ask(ctx context.Context, s Step) error {
-	var a askStep
-	if a.App = s.text(); a.App == "" {
-		if err := s.decode(&a); err != nil {
-			return err
-		}
-	}
-	for {
-		app := &v1alpha1.Application{}
-		if err := w.client.Get(ctx, client.ObjectKey{Namespace: controller.DefaultNamespace, Name: a.App}, app); err != nil {
-			return err
-		}
-		before := app.DeepCopy()
-		switch s.Verb {
-		case "sync":
-			sync, err := w.manualSync(app, a)
-			if err != nil {
-				return err
-			}
-			app.Operation = &v1alpha1.Operation{Sync: sync, InitiatedBy: v1alpha1.OperationInitiator{Username: "rehearsal"}}
-		case "refresh":
-			annotate(app, v1alpha1.AnnotationRefresh, "normal")
-		case "confirm":
-			annotate(app, manifest.AnnotationDeletionApproved, time.Now().UTC().Format(time.RFC3339))
-		case "terminate":
-			if app.Status.OperationState == nil || app.Status.OperationState.Phase.Completed() {
-				return fmt.Errorf("no operation of %s is running", a.App)
-			}
-			app.Status.OperationState.Phase = v1alpha1.OperationTerminating
-		case "rollback":
-			if len(app.Status.History) < 2 {
-				return fmt.Errorf("%s has no release to go back to", a.App)
-			}
-			back := app.Status.History[len(app.Status.History)-2]
-			app.Operation = &v1alpha1.Operation{Sync: &v1alpha1.SyncOperation{Revision: back.Revision, Source: &back.Source, Prune: true}, InitiatedBy: v1alpha1.OperationInitiator{Username: "rehearsal"}}
-		}
-		err := w.client.Patch(ctx, app, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
-		if !apierrors.IsConflict(err) {
-			return err
-		}
-	}
-}
-
-func annotate(app *v1alpha1.Application, key, value string) {
-	if app.Annotations == nil {
-		app.Annotations = map[string]string{}
-	}
-	app.Annotations[key] = value
-}
-
-func (w *world) resourceOf(text string) (v1alpha1.SyncOperationResource, error) {
-	o, err := parseObject(text)
-	if err != nil {
-		return v1alpha1.SyncOperationResource{}, err
-	}
-	gvk, err := w.kindOf(o.kind)
-	return v1alpha1.SyncOperationResource{Group: gvk.Group, Kind: gvk.Kind, Namespace: o.namespace, Name: o.name}, err
-}
-
 // remove deletes an Application or an object, without waiting.
 func (w *world) remove(ctx context.Context, s Step) error {
-	text := s.text()
-	if text == "" {
-		var choice struct {
-			OnePodOf struct {
-				Deployment string `yaml:"deployment"`
-				ReplicaSet string `yaml:"replicaSet"`
-			} `yaml:"onePodOf"`
-		}
-		if err := s.decode(&choice); err != nil {
-			return err
-		}
-		return w.removePod(ctx, choice.OnePodOf.Deployment, choice.OnePodOf.ReplicaSet)
+	d, err := s.deletion()
+	if err != nil {
+		return err
 	}
-	o := object{"Application", controller.DefaultNamespace, text}
-	if strings.Contains(text, "/") {
-		var err error
-		if o, err = parseObject(text); err != nil {
+	if d.name == "" {
+		return w.removePod(ctx, d.OnePodOf.Deployment, d.OnePodOf.ReplicaSet)
+	}
+	o := object{"Application", controller.DefaultNamespace, d.name}
+	if strings.Contains(d.name, "/") {
+		if o, err = parseObject(d.name); err != nil {
 			return err
 		}
 	}
@@ -301,10 +203,7 @@ func (w *world) remove(ctx context.Context, s Step) error {
 // removePod deletes a Pod of a Deployment: of its present ReplicaSet, or of an
 // old one.
 func (w *world) removePod(ctx context.Context, deployment, which string) error {
-	namespace, name, ok := strings.Cut(deployment, "/")
-	if !ok || which != "old" && which != "new" && which != "" {
-		return fmt.Errorf("onePodOf needs deployment: namespace/name, and replicaSet: old or new")
-	}
+	namespace, name, _ := strings.Cut(deployment, "/")
 	d, err := w.find(ctx, "Deployment", namespace, name)
 	if err != nil {
 		return err
@@ -337,27 +236,13 @@ func (w *world) removePod(ctx context.Context, deployment, which string) error {
 
 // edit changes an object as somebody does by hand.
 func (w *world) edit(ctx context.Context, s Step) error {
-	var e struct {
-		Object   string `yaml:"object"`
-		Replicas int64  `yaml:"replicas"`
-		Image    string `yaml:"image"`
-		Path     string `yaml:"path"`
-		Value    any    `yaml:"value"`
-		Manager  string `yaml:"manager"`
-	}
-	if err := s.decode(&e); err != nil {
-		return err
-	}
-	o, err := parseObject(e.Object)
+	e, o, err := s.edit()
 	if err != nil {
 		return err
 	}
-	if e.Manager == "" {
-		e.Manager = by
-	}
 	switch s.Verb {
 	case "scale":
-		return w.patchObject(ctx, o, e.Manager, map[string]any{"spec": map[string]any{"replicas": e.Replicas}})
+		return w.patchObject(ctx, o, e.Manager, map[string]any{"spec": map[string]any{"replicas": *e.Replicas}})
 	case "setImage":
 		return w.setImage(ctx, o, e.Manager, e.Image)
 	}
@@ -398,20 +283,9 @@ func (w *world) setImage(ctx context.Context, o object, manager, image string) e
 // touch changes an annotation of an object again and again in the background,
 // until the object is gone.
 func (w *world) touch(s Step) error {
-	var t struct {
-		Object string        `yaml:"object"`
-		Every  time.Duration `yaml:"every"`
-		For    time.Duration `yaml:"for"`
-	}
-	if err := s.decode(&t); err != nil {
-		return err
-	}
-	o, err := parseObject(t.Object)
+	t, o, err := s.touched()
 	if err != nil {
 		return err
-	}
-	if t.Every <= 0 {
-		t.Every = time.Second
 	}
 	w.touching.Add(1)
 	go func() {
@@ -434,16 +308,14 @@ func (w *world) touch(s Step) error {
 
 // check notes the state at a point that has a name.
 func (w *world) check(s Step) error {
-	var names []string
-	if text := s.text(); text != "" {
-		names = []string{text}
-	} else if err := s.decode(&names); err != nil {
+	names, err := s.names()
+	if err != nil {
 		return err
 	}
 	objects, apps := w.chronicle.state()
 	for _, name := range names {
 		w.result.Checks = append(w.result.Checks, Check{
-			Name: name, Time: time.Now(), Apps: apps, Objects: objects, Plan: w.latest.plans, Findings: w.latest.found, Rendered: w.latest.rendered,
+			Name: name, Time: w.now(), Apps: apps, Objects: objects, Plan: w.latest.plans, Findings: w.latest.found, Rendered: w.latest.rendered,
 		})
 	}
 	return nil

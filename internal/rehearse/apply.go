@@ -24,6 +24,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/dynamic"
 
+	"github.com/wavetrain/wavetrain/api/v1alpha1"
 	"github.com/wavetrain/wavetrain/internal/manifest"
 )
 
@@ -46,13 +47,17 @@ func (w *world) read(file string) ([]manifest.Object, error) {
 	return manifest.Decode(file, data)
 }
 
-// applyFile applies the objects of a file as kubectl apply does.
-func (w *world) applyFile(ctx context.Context, file string) error {
+// applyFile applies the objects of a file as kubectl apply does; namespace is that of
+// Applications and projects which name none.
+func (w *world) applyFile(ctx context.Context, file, namespace string) error {
 	objects, err := w.read(file)
 	if err != nil {
 		return err
 	}
 	for _, o := range objects {
+		if namespace != "" && o.GetNamespace() == "" && o.GroupVersionKind().Group == v1alpha1.GroupVersion().Group {
+			o.SetNamespace(namespace)
+		}
 		if err := w.apply(ctx, o.Unstructured); err != nil {
 			return fmt.Errorf("%s: %s: %w", file, o.Key().Short(), err)
 		}
@@ -136,6 +141,11 @@ func (w *world) resource(gvk schema.GroupVersionKind, namespace string) (dynamic
 		namespace = metav1.NamespaceDefault
 	}
 	return w.dynamic.Resource(mapping.Resource).Namespace(namespace), nil
+}
+
+func (w *world) namespaced(gvk schema.GroupVersionKind) bool {
+	mapping, err := w.mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
+	return err == nil && mapping.Scope.Name() == meta.RESTScopeNameNamespace
 }
 
 // uid stands for the UID of an object of the same namespace.

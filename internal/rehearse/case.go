@@ -54,12 +54,14 @@ func Load(dir, variant string) (*Case, error) {
 	case errors.Is(err, fs.ErrNotExist) && variant != "" && !c.hasVariant():
 		return nil, fmt.Errorf("%s has no file for variant %q", dir, variant)
 	case errors.Is(err, fs.ErrNotExist):
-		return c, c.usual()
+		return c, errors.Join(c.usual(), c.validate())
 	case err != nil:
 		return nil, err
 	}
-	c.Steps, err = parseSteps(file, data)
-	return c, err
+	if c.Steps, err = parseSteps(file, data); err != nil {
+		return nil, err
+	}
+	return c, c.validate()
 }
 
 func (c *Case) hasVariant() bool {
@@ -182,7 +184,7 @@ func parseSteps(file string, data []byte) ([]Step, error) {
 					return nil, fmt.Errorf("%s:%d: at: %q is no duration such as 3s", file, value.Line, value.Value)
 				}
 			case !slices.Contains(verbs(), key):
-				return nil, fmt.Errorf("%s:%d: there is no step %q; they are %s", file, n.Line, key, strings.Join(verbs(), ", "))
+				return nil, fmt.Errorf("%s:%d: there is no step %q%s", file, n.Content[k].Line, key, choices(key, verbs()))
 			case step.Verb != "":
 				return nil, fmt.Errorf("%s:%d: one step does one thing: %s or %s", file, n.Line, step.Verb, key)
 			default:
@@ -205,29 +207,19 @@ func (s Step) text() string {
 	return ""
 }
 
-// decode reads the value of a step; a key that it does not know is an error.
-func (s Step) decode(into any) error {
-	data, err := yaml.Marshal(s.node)
-	if err != nil {
-		return s.wrap(err)
-	}
-	in := yaml.NewDecoder(strings.NewReader(string(data)))
-	in.KnownFields(true)
-	if err := in.Decode(into); err != nil {
-		return s.wrap(errors.New(strings.Join(strings.Fields(strings.TrimPrefix(err.Error(), "yaml: ")), " ")))
-	}
-	return nil
-}
-
 // wrap adds where a step is written.
 func (s Step) wrap(err error) error {
 	if err == nil {
 		return nil
 	}
+	line := s.Line
+	if at, ok := errors.AsType[faultAt](err); ok {
+		line = at.line
+	}
 	if s.File == "" {
 		return fmt.Errorf("%s: %w", s.Verb, err)
 	}
-	return fmt.Errorf("%s:%d: %s: %w", s.File, s.Line, s.Verb, err)
+	return fmt.Errorf("%s:%d: %s: %w", s.File, line, s.Verb, err)
 }
 
 // String is the step in a line.

@@ -5,8 +5,10 @@ package rehearse
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -35,48 +37,29 @@ type latest struct {
 	rendered []Rendered
 }
 
-// lookStep is what render, plan and verify are given.
-type lookStep struct {
-	App     words  `yaml:"app"`
-	Rev     string `yaml:"rev"`
-	Cluster string `yaml:"cluster"`
-	Delete  bool   `yaml:"delete"`
-}
-
-// words is a word or a list of them.
-type words []string
-
-// UnmarshalYAML implements yaml.Unmarshaler.
-func (l *words) UnmarshalYAML(unmarshal func(any) error) error {
-	var one string
-	if unmarshal(&one) == nil {
-		*l = words{one}
-		return nil
-	}
-	return unmarshal((*[]string)(l))
-}
-
 // view is an Application as a command sees it: its plan, what it renders, and the
 // cluster.
 type view struct {
 	app     *v1alpha1.Application
 	plan    *plan.Plan
-	holders map[manifest.Key]manifest.Key
+	holders map[manifest.Key][]manifest.Key
+	// deletion is true for the plan of a deletion.
+	deletion *controller.Dismantling
 	// restless are the fields that every rendering gives another value.
 	restless []render.Restless
 	// external is what the repository says that others bring.
 	external []manifest.External
 	live     verify.Live
 	close    func()
+	// dismantle plans the Application's deletion.
+	dismantle func(context.Context) (*controller.Dismantling, error)
 }
 
 // look runs render, plan or verify on Applications and keeps what it gives.
 func (w *world) look(ctx context.Context, s Step) error {
-	l := lookStep{App: words{s.text()}}
-	if s.text() == "" {
-		if err := s.decode(&l); err != nil {
-			return err
-		}
+	l, err := s.asked()
+	if err != nil {
+		return err
 	}
 	rev, branch := w.chronicle.current(), ""
 	if l.Rev != "" {
@@ -106,6 +89,9 @@ func (w *world) look(ctx context.Context, s Step) error {
 		if s.Verb == "render" {
 			w.keepRendering(ctx, app, rev, v, err)
 		} else {
+			if l.Delete && v != nil {
+				v.deletion, err = v.dismantle(ctx)
+			}
 			w.keep(s.Verb, app.Name, rev, v, err)
 		}
 		if v != nil {
@@ -169,10 +155,10 @@ func (w *world) view(ctx context.Context, app *v1alpha1.Application, offline boo
 	if err != nil {
 		return nil, err
 	}
-	v := &view{app: app, plan: preview.Plan, restless: preview.Restless, external: preview.External, holders: map[manifest.Key]manifest.Key{}, live: cluster{ctx, preview}, close: preview.Close}
+	v := &view{app: app, plan: preview.Plan, restless: preview.Restless, external: preview.External, holders: map[manifest.Key][]manifest.Key{}, live: cluster{ctx, preview}, close: preview.Close, dismantle: preview.Dismantle}
 	for _, c := range preview.Superfluous {
 		if c.Holder != (manifest.Key{}) {
-			v.holders[c.Key] = c.Holder
+			v.holders[c.Key] = preview.Holders(c.Key)
 		}
 	}
 	return v, nil
@@ -202,6 +188,9 @@ func (w *world) viewOffline(ctx context.Context, app *v1alpha1.Application) (*vi
 	}
 	return &view{
 		app: app, close: func() {}, restless: desired.Restless(),
+		dismantle: func(context.Context) (*controller.Dismantling, error) {
+			return nil, errors.New("a deletion cannot be planned without the cluster: what it deletes is there")
+		},
 		plan:     plan.Build(plan.Input{App: app.Name, Namespace: req.Namespace, Server: app.Spec.Destination.Server, Revisions: revisions, Objects: objects, External: desired.External}),
 		external: desired.External,
 	}, nil
@@ -332,10 +321,39 @@ func describe(v *view, rev string) Plan {
 			p.Ignored = append(p.Ignored, note)
 		}
 	}
+	if v.deletion != nil {
+		return describeDeletion(v, p)
+	}
 	for _, m := range v.plan.Moved {
 		p.Moved = append(p.Moved, Move{m.Key.Short(), m.From, m.To, m.Because.Short()})
 	}
 	return p
+}
+
+// describeDeletion puts the objects that go between the hooks that run before and
+// after them.
+func describeDeletion(v *view, p Plan) Plan {
+	out := Plan{App: p.App, Rev: p.Rev, Groups: []Group{}, Ignored: []Note{}, Skipped: []Note{}, Moved: []Move{}, OnDeletion: p.OnDeletion}
+	hooks := func(phase manifest.Phase) {
+		for _, g := range p.OnDeletion {
+			if g.Phase == string(phase) {
+				out.Groups = append(out.Groups, g)
+			}
+		}
+	}
+	hooks(manifest.PreDelete)
+	for _, wave := range v.deletion.Waves {
+		g := Group{Phase: string(manifest.Sync), Wave: wave.Wave, Objects: []string{}}
+		for _, key := range wave.Objects {
+			g.Prune = append(g.Prune, key.Short())
+		}
+		out.Groups = append(out.Groups, g)
+	}
+	hooks(manifest.PostDelete)
+	for _, key := range slices.SortedFunc(maps.Keys(v.deletion.Stays), manifest.Key.Compare) {
+		out.Ignored = append(out.Ignored, Note{key.Short(), v.deletion.Stays[key]})
+	}
+	return out
 }
 
 func groupsOf(v *view, all []plan.Group) []Group {
@@ -348,7 +366,7 @@ func groupsOf(v *view, all []plan.Group) []Group {
 			case s.Untracked:
 			case s.Action == plan.Prune || s.Deferred || s.Confirm:
 				out.Prune = append(out.Prune, name)
-				if holder, held := v.holders[s.Key]; held {
+				for _, holder := range v.holders[s.Key] {
 					if out.HeldBy == nil {
 						out.HeldBy = map[string][]string{}
 					}

@@ -11,8 +11,8 @@ import (
 	"sync"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/wavetrain/wavetrain/api/v1alpha1"
@@ -33,6 +33,8 @@ type chronicle struct {
 	operations []Operation
 	// changed is when something happened last that is not a heartbeat.
 	changed time.Time
+	// moved is when something happened last to an object that is no Application.
+	moved time.Time
 	// tell, if not nil, is told of every event.
 	tell func(Event)
 	// revisions names commits.
@@ -65,6 +67,9 @@ func (c *chronicle) step(at time.Time, text string) {
 
 func (c *chronicle) add(e Event) {
 	e.Rev = c.rev
+	if !strings.HasPrefix(e.Object, "Application/") {
+		c.moved = e.Time
+	}
 	c.events = append(c.events, e)
 	if c.tell != nil {
 		c.tell(e)
@@ -79,7 +84,7 @@ func (c *chronicle) see(s timeline.Sighting) {
 	old, known := c.objects[u.GetUID()]
 	event := func(what, detail string) {
 		c.add(Event{
-			Time: s.Time, App: appOf(u), Namespace: u.GetNamespace(), Object: manifest.KeyOf(u).Short(), What: what, Detail: detail,
+			Time: s.Time, App: c.appOf(u), Namespace: u.GetNamespace(), Object: manifest.KeyOf(u).Short(), What: what, Detail: detail,
 		})
 	}
 	if s.Deleted {
@@ -273,57 +278,24 @@ func isApplication(u *unstructured.Unstructured) bool {
 	return u.GetKind() == "Application" && u.GroupVersionKind().Group == v1alpha1.GroupVersion().Group
 }
 
-// appOf is the Application that an object belongs to.
-func appOf(u *unstructured.Unstructured) string {
-	// A ReplicaSet has the annotations of its Deployment.
-	if id, err := manifest.ParseTrackingID(u.GetAnnotations()[manifest.AnnotationTrackingID]); err == nil && id.Names(manifest.KeyOf(u)) {
-		return id.App
+// appOf is the Application that an object, or one of its owners, belongs to.
+func (c *chronicle) appOf(u *unstructured.Unstructured) string {
+	for range maxOwners {
+		// A ReplicaSet has the annotations of its Deployment.
+		if id, err := manifest.ParseTrackingID(u.GetAnnotations()[manifest.AnnotationTrackingID]); err == nil && id.Names(manifest.KeyOf(u)) {
+			return id.App
+		}
+		owner := metav1.GetControllerOfNoCopy(u)
+		if owner == nil || c.objects[owner.UID] == nil {
+			return ""
+		}
+		u = c.objects[owner.UID].object
 	}
 	return ""
 }
 
-// seeOperation notes the attempts of an Application's operation.
-func (c *chronicle) seeOperation(u *unstructured.Unstructured, at time.Time) {
-	var app v1alpha1.Application
-	if runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, &app) != nil {
-		return
-	}
-	state := app.Status.OperationState
-	if state == nil {
-		return
-	}
-	attempt := int(state.RetryCount) + 1
-	rev := ""
-	if state.SyncResult != nil {
-		rev = c.named(state.SyncResult.Revision)
-	}
-	i := slices.IndexFunc(c.operations, func(o Operation) bool {
-		return o.App == app.Name && o.StartedAt.Equal(state.StartedAt.Time) && o.Attempt == attempt
-	})
-	if i < 0 {
-		for j := range c.operations {
-			// The attempt before has ended, as this one begins.
-			if o := &c.operations[j]; o.App == app.Name && o.FinishedAt == nil {
-				ended := at
-				o.FinishedAt = &ended
-				if o.Phase == string(v1alpha1.OperationRunning) {
-					o.Phase = string(v1alpha1.OperationFailed)
-				}
-			}
-		}
-		c.operations = append(c.operations, Operation{App: app.Name, Attempt: attempt, StartedAt: state.StartedAt.Time})
-		i = len(c.operations) - 1
-	}
-	o := &c.operations[i]
-	o.Phase, o.Message = string(state.Phase), state.Message
-	if rev != "" {
-		o.Rev = rev
-	}
-	if state.FinishedAt != nil {
-		ended := state.FinishedAt.Time
-		o.FinishedAt = &ended
-	}
-}
+// maxOwners bounds how far owners are followed.
+const maxOwners = 5
 
 // named is the revision that a commit stands for.
 func (c *chronicle) named(commit string) string {
@@ -348,6 +320,13 @@ func (c *chronicle) quietSince() time.Time {
 	return c.changed
 }
 
+// stillSince is when something happened last to an object that is no Application.
+func (c *chronicle) stillSince() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.moved
+}
+
 // state is what there is now, without what was there before the rehearsal.
 func (c *chronicle) state() ([]ObjectState, map[string]AppState) {
 	c.mu.Lock()
@@ -356,7 +335,7 @@ func (c *chronicle) state() ([]ObjectState, map[string]AppState) {
 	apps := map[string]AppState{}
 	for _, s := range c.objects {
 		if isApplication(s.object) {
-			apps[s.key.Name] = appState(s.object)
+			apps[appLabel(s.key.Namespace, s.key.Name)] = appState(s.object)
 		}
 		if s.before {
 			continue

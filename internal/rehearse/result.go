@@ -6,7 +6,11 @@ package rehearse
 import (
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/wavetrain/wavetrain/internal/report/findings"
+	"github.com/wavetrain/wavetrain/internal/report/path"
+	"github.com/wavetrain/wavetrain/internal/why"
 )
 
 // Result is everything that a rehearsal has seen.
@@ -23,8 +27,42 @@ type Result struct {
 	Converged bool `json:"converged"`
 	// Unsettled are the waits that ran out, by their step.
 	Unsettled []string `json:"unsettled,omitempty"`
-	// Hung are the last words of what had not ended.
-	Hung []string `json:"hung,omitempty"`
+	// Rollouts are the attempts with the time of each wave and the critical path.
+	Rollouts []Rollout `json:"rollouts"`
+	// Hung is what had not come to an end, or failed, and what it hung on.
+	Hung []Hang `json:"hung,omitempty"`
+}
+
+// Hang is an Application that did not converge.
+type Hang struct {
+	why.Answer
+	// Text is the answer in words.
+	Text []string `json:"text"`
+}
+
+// Rollout is an attempt at a sync in the time that it took.
+type Rollout struct {
+	App       string    `json:"app"`
+	Rev       string    `json:"rev"`
+	Attempt   int       `json:"attempt"`
+	StartedAt time.Time `json:"startedAt"`
+	// Message is how it ended, or what it waits for.
+	Message string `json:"message,omitempty"`
+	path.Timeline
+	// Steps are the objects of each wave, in the order of Waves.
+	Steps []Span `json:"steps"`
+}
+
+// Span is the time that an object took in a rollout.
+type Span struct {
+	Phase  string          `json:"phase"`
+	Wave   int             `json:"wave"`
+	Object string          `json:"object"`
+	Start  metav1.Duration `json:"start"`
+	Took   metav1.Duration `json:"took"`
+	// Outcome is ready, completed, failed, deleted, open, or empty for what nobody
+	// waits for.
+	Outcome string `json:"outcome,omitempty"`
 }
 
 // Plan is the plan of an Application at a revision.
@@ -89,6 +127,10 @@ type Operation struct {
 	Message    string     `json:"message"`
 	StartedAt  time.Time  `json:"startedAt"`
 	FinishedAt *time.Time `json:"finishedAt,omitempty"`
+
+	// began is when the status says that the operation began, all attempts of which
+	// have the same.
+	began time.Time
 }
 
 // Check is the state at a point that the steps name.

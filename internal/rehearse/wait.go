@@ -5,7 +5,9 @@ package rehearse
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -13,7 +15,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/wavetrain/wavetrain/api/v1alpha1"
-	"github.com/wavetrain/wavetrain/internal/controller"
 )
 
 const (
@@ -26,31 +27,11 @@ const (
 	lag = 15 * time.Second
 )
 
-// waitStep is what a wait waits for.
-type waitStep struct {
-	For        time.Duration `yaml:"for"`
-	Settled    time.Duration `yaml:"settled"`
-	App        string        `yaml:"app"`
-	Operation  string        `yaml:"operation"`
-	Revision   string        `yaml:"revision"`
-	Object     string        `yaml:"object"`
-	Generation int64         `yaml:"generation"`
-	Gone       bool          `yaml:"gone"`
-	Within     time.Duration `yaml:"within"`
-}
-
 // wait waits. What does not come in time is noted, and the steps go on.
 func (w *world) wait(ctx context.Context, s Step) error {
-	var what waitStep
-	switch text := s.text(); text {
-	case "":
-		if err := s.decode(&what); err != nil {
-			return err
-		}
-	case "settled":
-		what.Settled = settleLimit
-	default:
-		return fmt.Errorf("%q cannot be waited for: write settled, or for, app or object with what is expected", text)
+	what, err := s.waitFor()
+	if err != nil {
+		return err
 	}
 	limit := what.Within
 	if limit == 0 {
@@ -67,21 +48,40 @@ func (w *world) wait(ctx context.Context, s Step) error {
 	default:
 		limit, reached = what.Settled, w.settled
 	}
-	end := time.Now().Add(limit)
+	end := w.now().Add(limit)
 	for {
 		done, err := reached(ctx)
 		if err != nil || done {
 			return err
 		}
-		if time.Now().After(end) {
-			w.result.Unsettled = append(w.result.Unsettled, s.wrap(fmt.Errorf("not reached within %s", limit)).Error())
-			w.chronicle.step(time.Now(), "not reached: "+s.String())
+		if w.now().After(end) {
+			w.overdue(ctx, s, limit)
 			return nil
+		}
+		if what.Settled == 0 || w.underway(ctx) {
+			if err := w.hurry(ctx, end); err != nil {
+				return err
+			}
 		}
 		if err := sleep(ctx, glance); err != nil {
 			return err
 		}
 	}
+}
+
+// overdue notes a wait that was not over in time, and what it hangs on.
+func (w *world) overdue(ctx context.Context, s Step, limit time.Duration) {
+	text := fmt.Sprintf("not reached within %s", limit)
+	_, apps := w.chronicle.state()
+	for _, name := range slices.Sorted(maps.Keys(apps)) {
+		if app := apps[name]; app.Operation == string(v1alpha1.OperationRunning) || app.Health != string(v1alpha1.HealthHealthy) {
+			for _, line := range w.hang(ctx, name).Text {
+				text += "; " + name + ": " + line
+			}
+		}
+	}
+	w.result.Unsettled = append(w.result.Unsettled, s.wrap(errors.New(text)).Error())
+	w.chronicle.step(w.now(), "not reached: "+s.String())
 }
 
 func sleep(ctx context.Context, d time.Duration) error {
@@ -95,7 +95,7 @@ func sleep(ctx context.Context, d time.Duration) error {
 
 func (w *world) operationIs(ctx context.Context, what waitStep) (bool, error) {
 	app := &v1alpha1.Application{}
-	err := w.client.Get(ctx, client.ObjectKey{Namespace: controller.DefaultNamespace, Name: what.App}, app)
+	err := w.client.Get(ctx, appName(what.App), app)
 	if err != nil || app.Status.OperationState == nil {
 		return false, client.IgnoreNotFound(err)
 	}
@@ -107,7 +107,12 @@ func (w *world) operationIs(ctx context.Context, what waitStep) (bool, error) {
 	if phase != what.Operation {
 		return false, nil
 	}
-	return what.Revision == "" || state.SyncResult != nil && w.chronicle.is(state.SyncResult.Revision, what.Revision), nil
+	if what.Revision == "" || state.SyncResult == nil {
+		return what.Revision == "", nil
+	}
+	return slices.ContainsFunc(append(state.SyncResult.Revisions, state.SyncResult.Revision), func(commit string) bool {
+		return w.chronicle.is(commit, what.Revision)
+	}), nil
 }
 
 // attemptFailed tells whether an attempt has failed, though there may be more.
@@ -116,7 +121,7 @@ func (w *world) attemptFailed(what waitStep) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, o := range c.operations {
-		if o.App == what.App && o.Phase == string(v1alpha1.OperationFailed) && (what.Revision == "" || o.Rev == what.Revision) {
+		if o.App == appName(what.App).Name && o.Phase == string(v1alpha1.OperationFailed) && (what.Revision == "" || o.Rev == what.Revision) {
 			return true
 		}
 	}
@@ -151,11 +156,12 @@ func (w *world) objectIs(ctx context.Context, what waitStep) (bool, error) {
 // settled tells whether every Application has seen the branch's head, nothing is
 // running or about to be tried again, and nothing has changed for a while.
 func (w *world) settled(ctx context.Context) (bool, error) {
-	if w.touching.Load() > 0 || time.Since(w.chronicle.quietSince()) < calm {
+	if w.touching.Load() > 0 || w.now().Sub(w.chronicle.quietSince()) < calm {
 		return false, nil
 	}
 	var list v1alpha1.ApplicationList
-	if err := w.client.List(ctx, &list, client.InNamespace(controller.DefaultNamespace)); err != nil {
+	progressing := false
+	if err := w.client.List(ctx, &list); err != nil {
 		return false, err
 	}
 	for i := range list.Items {
@@ -169,8 +175,26 @@ func (w *world) settled(ctx context.Context) (bool, error) {
 		if !w.hasSeen(app) && time.Since(w.headAt) < lag {
 			return false, nil
 		}
+		progressing = progressing || app.Status.Health.Status == v1alpha1.HealthProgressing
 	}
-	return true, nil
+	if !progressing {
+		return true, nil
+	}
+	// What is on its way and will still get somewhere has not settled.
+	expects, err := w.expects(ctx)
+	return !expects, err
+}
+
+// underway tells whether an operation runs, or an Application is on its way: then
+// things settle only after what comes next. Otherwise they settle before it.
+func (w *world) underway(ctx context.Context) bool {
+	var list v1alpha1.ApplicationList
+	if err := w.client.List(ctx, &list); err != nil {
+		return false
+	}
+	return slices.ContainsFunc(list.Items, func(app v1alpha1.Application) bool {
+		return inProgress(&app) || app.DeletionTimestamp != nil || app.Status.Health.Status == v1alpha1.HealthProgressing
+	})
 }
 
 // hasSeen tells whether an Application has looked at the head of the branch.

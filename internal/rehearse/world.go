@@ -10,9 +10,11 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync/atomic"
 	"time"
 
+	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/discovery/cached/memory"
@@ -22,6 +24,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/wavetrain/wavetrain/internal/controller"
+	"github.com/wavetrain/wavetrain/internal/event"
 	"github.com/wavetrain/wavetrain/internal/gitserver"
 	"github.com/wavetrain/wavetrain/internal/pipeline"
 	"github.com/wavetrain/wavetrain/internal/sandbox"
@@ -51,8 +54,14 @@ type Options struct {
 	RuleSets []string
 	// Tell, if not nil, is told of every event as it happens.
 	Tell func(Event)
+	// Progress, if not nil, is told of the progress of operations.
+	Progress event.Sink
 	// Stage, if not nil, is told what is being done.
 	Stage func(text string)
+	// Log receives what the controller logs. Defaults to none.
+	Log logr.Logger
+	// Keep leaves the data of the control plane in Work.
+	Keep bool
 }
 
 // world is everything that runs during a rehearsal.
@@ -69,14 +78,19 @@ type world struct {
 	server    *gitserver.Server
 	store     *source.Store
 	chronicle *chronicle
+	rollouts  *rollouts
 	recorder  *timeline.Recorder
 
 	controller *running
+	// appNamespaces are those of Applications besides the control namespace.
+	appNamespaces []string
 	// life ends with the rehearsal.
 	life context.Context
 	// head is the commit of the branch, headAt when it was made.
 	head   string
 	headAt time.Time
+	// clock is ahead of the real one by what was skipped.
+	clock *clock
 	// touching counts what goes on in the background.
 	touching atomic.Int32
 
@@ -96,7 +110,8 @@ type running struct {
 
 // start brings everything up.
 func start(ctx context.Context, c *Case, opts Options) (*world, error) {
-	w := &world{opts: opts, dir: c.Dir, life: ctx, chronicle: newChronicle(opts.Tell), result: &Result{}}
+	w := &world{opts: opts, dir: c.Dir, life: ctx, chronicle: newChronicle(opts.Tell), rollouts: newRollouts(opts.Progress), result: &Result{}, clock: &clock{}}
+	w.rollouts.at = w.clock.at
 	stage := opts.Stage
 	if stage == nil {
 		stage = func(string) {}
@@ -109,7 +124,11 @@ func start(ctx context.Context, c *Case, opts Options) (*world, error) {
 		return w, err
 	}
 	stage("control plane is starting")
-	if w.sandbox, err = sandbox.Start(ctx, sandbox.Options{RuleSets: opts.RuleSets}); err != nil {
+	dataDir := ""
+	if opts.Keep {
+		dataDir = filepath.Join(opts.Work, "sandbox")
+	}
+	if w.sandbox, err = sandbox.Start(ctx, sandbox.Options{RuleSets: opts.RuleSets, DataDir: dataDir}); err != nil {
 		return w, err
 	}
 	if file := c.simulation(); file != "" {
@@ -131,7 +150,7 @@ func start(ctx context.Context, c *Case, opts Options) (*world, error) {
 	if err := opts.Prepare(ctx, w.config, rewrites); err != nil {
 		return w, err
 	}
-	if w.recorder, err = timeline.Watch(ctx, w.config, w.chronicle.see); err != nil {
+	if w.recorder, err = timeline.Watch(ctx, w.config, w.see); err != nil {
 		return w, err
 	}
 	if w.store, err = source.NewStore(source.Options{Dir: filepath.Join(opts.Work, "mirrors"), Env: opts.Env}); err != nil {
@@ -139,6 +158,12 @@ func start(ctx context.Context, c *Case, opts Options) (*world, error) {
 	}
 	stage("")
 	return w, w.startController(ctx)
+}
+
+// see takes a state of an object at the time of the rehearsal.
+func (w *world) see(s timeline.Sighting) {
+	s.Time = w.clock.at(s.Time)
+	w.chronicle.see(s)
 }
 
 func (w *world) connect() error {
@@ -177,7 +202,10 @@ func (m mortal) RoundTrip(r *http.Request) (*http.Response, error) {
 func (w *world) controllerOptions(dead *atomic.Bool) controller.Options {
 	cfg := rest.CopyConfig(w.config)
 	cfg.Wrap(func(next http.RoundTripper) http.RoundTripper { return mortal{next, dead} })
-	return controller.Options{Config: cfg, Sources: w.store, Rendering: w.opts.Rendering}
+	return controller.Options{
+		Config: cfg, Sources: w.store, Rendering: w.opts.Rendering, ApplicationNamespaces: w.appNamespaces,
+		Events: w.rollouts.note, Log: w.opts.Log,
+	}
 }
 
 func (w *world) startController(ctx context.Context) error {
@@ -201,6 +229,15 @@ func (w *world) kill(ctx context.Context) error {
 	// How it ended does not matter: it was cut off.
 	if err := <-w.controller.done; err != nil && ctx.Err() != nil {
 		return context.Cause(ctx)
+	}
+	return w.startController(ctx)
+}
+
+// restart ends the controller in good order and starts another.
+func (w *world) restart(ctx context.Context) error {
+	w.controller.stop()
+	if err := <-w.controller.done; err != nil {
+		return err
 	}
 	return w.startController(ctx)
 }
@@ -229,8 +266,13 @@ func (w *world) setRules(ctx context.Context, file string) error {
 	if err != nil {
 		return err
 	}
-	if err := w.sandbox.SetRules(ctx, data); err != nil {
-		return fmt.Errorf("%s: %w", file, err)
+	return w.ruled(w.sandbox.SetRules(ctx, data), file)
+}
+
+// ruled says in which file of the case rules are wrong.
+func (w *world) ruled(err error, file string) error {
+	if err == nil {
+		return nil
 	}
-	return nil
+	return errors.New(strings.ReplaceAll(err.Error(), w.sandbox.Info().RulesFile, file))
 }
