@@ -5,6 +5,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"os"
 	"path/filepath"
@@ -34,7 +35,9 @@ func TestScenarios(t *testing.T) {
 	env := sandboxtest.Start(t, sandboxtest.Options{Own: true, Nodes: 1, AuditLog: audit})
 	plane := &controlPlane{config: env.Config, kubeconfig: env.Kubeconfig, audit: audit}
 	cases := map[string]struct {
-		args []string
+		// scenario is the case's name unless it is said.
+		scenario string
+		args     []string
 		// want are figures that are there with a value greater than zero.
 		want []string
 		// exact are values that do not depend on the machine.
@@ -83,13 +86,19 @@ func TestScenarios(t *testing.T) {
 			want:  []string{"Helm: renders per CPU-second", "Kustomize: renders per second, cold"},
 			exact: map[string]float64{"renders after a commit to one service": 1, "renders after a restart": 0},
 		},
+		"monorepo with a controller": {
+			scenario: "monorepo",
+			args:     []string{"--controller", "--services=4", "--settle=1s", "--poll-interval=1s"},
+			want:     []string{"delivery, wall"},
+			exact:    map[string]float64{"renders after a commit to one service": 1, "Applications that the commit affects": 1},
+		},
 	}
 	environ := append(os.Environ(), wavetrainVariable+"=1")
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			var out, talk bytes.Buffer
 			streams := cli.Streams{In: strings.NewReader(""), Out: &out, Err: &talk, Env: os.Getenv, Environ: environ}
-			args := append([]string{name, "-o", "json", "--wavetrain", os.Args[0]}, tc.args...)
+			args := append([]string{cmp.Or(tc.scenario, name), "-o", "json", "--wavetrain", os.Args[0]}, tc.args...)
 			if err := run(t.Context(), args, streams, plane); err != nil {
 				t.Fatalf("%v\n%s", err, talk.String())
 			}

@@ -43,7 +43,7 @@ func (s monoService) files(version string) map[string]string {
 	if s.chart {
 		files := map[string]string{
 			"Chart.yaml":  fmt.Sprintf("apiVersion: v2\nname: %s\nversion: 1.0.0\n", s.name),
-			"values.yaml": fmt.Sprintf("image: {repository: registry.example.test/%s, tag: %q}\nreplicas: 2\nhost: %s.example.test\nlimits: {memory: 256Mi}\nconfig:\n  LOG_LEVEL: info\n  REGION: eu\n", s.name, version, s.name),
+			"values.yaml": fmt.Sprintf("image: {repository: registry.example.test/%s, tag: %q}\nreplicas: 0\nhost: %s.example.test\nlimits: {memory: 256Mi}\nconfig:\n  LOG_LEVEL: info\n  REGION: eu\n", s.name, version, s.name),
 		}
 		for name, text := range chartTemplates() {
 			files["templates/"+name] = text
@@ -120,7 +120,7 @@ func base() map[string]string {
 kind: Deployment
 metadata: {name: app}
 spec:
-  replicas: 2
+  replicas: 0
   selector: {matchLabels: {app: app}}
   template:
     metadata: {labels: {app: app}}

@@ -63,6 +63,8 @@ type applications struct {
 	// seed makes hashes that nobody outside can foresee.
 	seed maphash.Seed
 
+	counters counters
+
 	// progress bounds how often the progress of operations is written.
 	progress *rate.Limiter
 
@@ -85,6 +87,7 @@ func newApplications(opts Options, cares caredFor, codec *cluster.Codec, c clien
 		installation: newInstallation(c, opts),
 		life:         life, end: end,
 		seed:     maphash.MakeSeed(),
+		counters: newCounters(),
 		progress: rate.NewLimiter(progressRate, progressBurst),
 		states:   map[types.NamespacedName]*appState{}, servedSoon: map[string]bool{},
 	}
@@ -92,7 +95,7 @@ func newApplications(opts Options, cares caredFor, codec *cluster.Codec, c clien
 	a.wakeups = newWakeups(a.unchanged)
 	a.polls, a.heads = newPolls(a.resolve, a.headMoved), newHeads(a.writeHead)
 	a.quiet = newQuiet()
-	a.renderer = pipeline.NewRenderer(opts.Sources, a.repositories.find, opts.Rendering)
+	a.renderer = pipeline.NewRenderer(opts.Sources, a.repositories.find, a.counters.counting(opts.Rendering))
 	a.destinations = newDestinations(opts.Config, codec, c, opts.Namespace, a.installation.current.Load, a.changed)
 	a.destinations.writes = opts.ClusterWrites
 	a.destinations.served = a.servedChanged

@@ -34,7 +34,9 @@ func (a *applications) resolve(ctx context.Context, of followed) (string, error)
 // that does not affect what is rendered, the Application is not looked at: its
 // revision follows when there is time.
 func (a *applications) headMoved(ctx context.Context, name types.NamespacedName) {
-	if !a.unaffected(ctx, name) {
+	unaffected := a.unaffected(ctx, name)
+	a.counters.decided(!unaffected)
+	if !unaffected {
 		a.enqueue(name)
 		return
 	}
