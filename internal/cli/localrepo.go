@@ -11,10 +11,14 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+
+	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/wavetrain/wavetrain/internal/config"
 	"github.com/wavetrain/wavetrain/internal/manifest"
+	"github.com/wavetrain/wavetrain/internal/verify"
 )
 
 // localRepo is a repository's work tree on this machine, read through a file
@@ -61,6 +65,34 @@ func (r *localRepo) outside() ([]manifest.External, manifest.Table, error) {
 	}
 	table, err := r.config.Table(file)
 	return external, table, err
+}
+
+func amount(text string) *resource.Quantity {
+	q, err := resource.ParseQuantity(text)
+	if err != nil {
+		return nil
+	}
+	return &q
+}
+
+// nodes are those that the repository says a cluster has, which is known by a name and
+// an address.
+func (r *localRepo) nodes(cluster ...string) []verify.Node {
+	var list []verify.Node
+	for _, n := range r.config.Nodes {
+		if n.Cluster != "" && !slices.Contains(cluster, n.Cluster) {
+			continue
+		}
+		node := verify.Node{Name: n.Name, Labels: n.Labels}
+		for _, text := range n.Taints {
+			// What cannot be read was an error of the file.
+			key, value, effect, _ := config.Taint(text)
+			node.Taints = append(node.Taints, verify.Taint{Key: key, Value: value, Effect: effect})
+		}
+		node.CPU, node.Memory = amount(n.CPU), amount(n.Memory)
+		list = append(list, node)
+	}
+	return list
 }
 
 func repositoryRoot(start string) (string, error) {

@@ -76,7 +76,7 @@ func checkChanged(ctx context.Context, apps []*change.App, services []planned) e
 			services[i].plan, services[i].base = app.Plan, app.Base
 		}
 	}
-	_, list, err := verifyAll(ctx, services)
+	_, list, err := verifyAll(ctx, services, nil)
 	if err != nil {
 		return err
 	}

@@ -82,7 +82,7 @@ func (a *verifyArguments) run(ctx context.Context, s Streams, version string) er
 	if err := collector.collect(ctx); err != nil {
 		return withCode(exitUsage, err)
 	}
-	apps, list, err := verifyAll(ctx, collector.planned)
+	apps, list, err := verifyAll(ctx, collector.planned, collector.strays)
 	if err != nil {
 		return err
 	}

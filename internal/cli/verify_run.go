@@ -26,7 +26,7 @@ import (
 
 // verifyAll runs the checks on services that are looked at together: what one of
 // them renders, another need not.
-func verifyAll(ctx context.Context, services []planned) (apps []string, list []findings.Finding, err error) {
+func verifyAll(ctx context.Context, services []planned, strays []stray) (apps []string, list []findings.Finding, err error) {
 	plans := make([]*plan.Plan, len(services))
 	for i, s := range services {
 		plans[i] = s.plan
@@ -50,7 +50,7 @@ func verifyAll(ctx context.Context, services []planned) (apps []string, list []f
 		found := verify.Run(verify.Input{
 			Plan: s.plan, Base: s.base, External: external, Table: table, Rules: rules, Ignores: ignoresOf(s.app),
 			Elsewhere: func(k manifest.Key) string { return elsewhere.besides(s.plan, k) },
-			Unstable:  s.unstable(), Definitions: definitions.besides(s.plan),
+			Unstable:  s.unstable(), Definitions: definitions.besides(s.plan), Nodes: s.repo.nodes(s.destination()...),
 		})
 		found = append(found, s.remarks()...)
 		found = append(found, shared[app]...)
@@ -72,7 +72,23 @@ func verifyAll(ctx context.Context, services []planned) (apps []string, list []f
 		list = append(list, findings.Of(app, kept)...)
 	}
 	general, err := ignored.general(services)
+	if err != nil {
+		return nil, nil, err
+	}
+	byHand, err := ignored.applications(ctx, services, strays)
+	if err != nil {
+		return nil, nil, err
+	}
+	general = append(byHand, append(general, ignored.unused()...)...)
 	return apps, append(list, findings.Of("", general)...), err
+}
+
+// destination are the names by which the cluster of an Application is known.
+func (s planned) destination() []string {
+	if s.app == nil {
+		return nil
+	}
+	return []string{s.app.Spec.Destination.Name, s.app.Spec.Destination.Server}
 }
 
 // remarks are what there is to say about the rendering, besides fields that come out
@@ -297,7 +313,44 @@ func (i *ignored) general(services []planned) ([]verify.Finding, error) {
 		}
 		found = append(found, strays...)
 	}
-	return append(found, i.unused()...), nil
+	return found, nil
+}
+
+// applications are the findings about Applications that no other brings: those that
+// are applied by hand, and those that were passed over.
+func (i *ignored) applications(ctx context.Context, services []planned, strays []stray) ([]verify.Finding, error) {
+	rendered := map[manifest.Key]bool{}
+	for _, s := range services {
+		for _, o := range s.objects {
+			rendered[o.Key()] = true
+		}
+		strays = append(strays, stray{s.repo, s.written, ""})
+	}
+	var found []verify.Finding
+	for _, s := range strays {
+		if s.written.Unstructured == nil {
+			continue
+		}
+		key := s.written.Key()
+		var about []verify.Finding
+		if !rendered[key] {
+			rules, err := rulesOf(ctx, s.repo)
+			if err != nil {
+				return nil, err
+			}
+			about = verify.CheckRules(rules, s.written, key)
+		}
+		if s.source != "" {
+			about = append(about, verify.Elsewhere(s.written, s.source))
+		}
+		about, err := i.apply(s.repo, about)
+		if err != nil {
+			return nil, err
+		}
+		found = append(found, about...)
+	}
+	verify.Sort(found)
+	return found, nil
 }
 
 func (i *ignored) unused() []verify.Finding {

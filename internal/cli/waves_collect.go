@@ -53,8 +53,18 @@ type wavesCollector struct {
 	told int
 	// restless are the fields of what was rendered last that differ each time.
 	restless []render.Restless
+	// strays are the Applications that were passed over.
+	strays []stray
 	// instead, when not nil, is done with the sources instead of rendering them.
 	instead func(context.Context, render.Source, render.Target) error
+}
+
+// stray is an Application of which a source lies elsewhere, so that it is not looked
+// at.
+type stray struct {
+	repo    *localRepo
+	written manifest.Object
+	source  string
 }
 
 // planned is a service with where it comes from.
@@ -65,8 +75,9 @@ type planned struct {
 	repo    *localRepo
 	// base is what the plan leads away from, by key; nil for nothing.
 	base map[manifest.Key]manifest.Object
-	// app is nil for a chart, a directory or manifests.
-	app *v1alpha1.Application
+	// app is nil for a chart, a directory or manifests; written is its manifest.
+	app     *v1alpha1.Application
+	written manifest.Object
 	// restless are the fields that come out differently each time, warnings what else
 	// there is to say about the rendering.
 	restless []render.Restless
@@ -246,13 +257,17 @@ func (c *wavesCollector) addApplication(ctx context.Context, repo *localRepo, o 
 	refs := map[string]fs.FS{}
 	for _, s := range sources {
 		if !repo.has(s.RepoURL) || s.Chart != "" {
+			if c.follow {
+				c.strays = append(c.strays, stray{repo, o, join(s.RepoURL, s.Chart)})
+				return nil
+			}
 			return fmt.Errorf("Application %s: the source %s is not this repository (%s), only local sources can be shown", app.Name, join(s.RepoURL, s.Chart), repo.config.Repository)
 		}
 		if s.Ref != "" {
 			refs[s.Ref] = repo.files
 		}
 	}
-	of := planned{repo: repo, app: &app, file: o.Provenance}
+	of := planned{repo: repo, app: &app, file: o.Provenance, written: o}
 	var objects []manifest.Object
 	for i, s := range sources {
 		if s.Path == "" && s.Ref != "" {

@@ -38,6 +38,8 @@ type Config struct {
 	External []External `yaml:"external"`
 	// References add to what is known of kinds naming each other.
 	References []Reference `yaml:"references"`
+	// Nodes are the sorts of nodes that clusters have.
+	Nodes []Node `yaml:"nodes"`
 	// Verify is for the checks of verify.
 	Verify Verify `yaml:"verify"`
 }
@@ -166,6 +168,11 @@ func Parse(file string, data []byte) (Config, error) {
 	}
 	if _, err := c.Table(file); err != nil {
 		return c, err
+	}
+	for _, n := range c.Nodes {
+		if err := n.check(); err != nil {
+			return c, &manifest.ParseError{File: file, Line: n.Line, Msg: "nodes: " + err.Error()}
+		}
 	}
 	for i, p := range c.Purposes {
 		line := purposeLine(&doc, i)

@@ -43,6 +43,9 @@ const (
 	// AnnotationNeeds names objects that somebody else brings, and without which
 	// nothing is done with this one.
 	AnnotationNeeds = "wavetrain.dev/needs"
+	// AnnotationProduces names objects that come of this one although no manifest has
+	// them, such as the Secret that a hook makes.
+	AnnotationProduces = "wavetrain.dev/produces"
 	// AnnotationWavetrainOptions has the grammar of Argo CD's sync-options and
 	// switches single deviations off.
 	AnnotationWavetrainOptions = "wavetrain.dev/sync-options"

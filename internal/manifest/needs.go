@@ -76,9 +76,16 @@ const NeedsField = "metadata.annotations[" + AnnotationNeeds + "]"
 
 // Needs returns what an object says that it needs from others: a list with commas
 // or line breaks.
-func Needs(u *unstructured.Unstructured) ([]Need, error) {
+func Needs(u *unstructured.Unstructured) ([]Need, error) { return listed(u, AnnotationNeeds) }
+
+// Produces returns what an object says that comes of it.
+func Produces(u *unstructured.Unstructured) ([]Need, error) { return listed(u, AnnotationProduces) }
+
+func listed(u *unstructured.Unstructured, annotation string) ([]Need, error) {
+	annotations, _ := field.At(u.Object, "metadata.annotations").(map[string]any)
+	text, _ := annotations[annotation].(string)
 	var list []Need
-	for _, part := range strings.FieldsFunc(u.GetAnnotations()[AnnotationNeeds], func(r rune) bool { return r == ',' || r == '\n' }) {
+	for _, part := range strings.FieldsFunc(text, func(r rune) bool { return r == ',' || r == '\n' }) {
 		if part = strings.TrimSpace(part); part == "" {
 			continue
 		}

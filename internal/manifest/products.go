@@ -26,9 +26,24 @@ type Product struct {
 	KeysKnown bool
 }
 
-// Products returns what the controllers of well-known kinds make from an object.
-// An object that only adds to a Secret of somebody else produces nothing.
+// Products returns what the controllers of well-known kinds make from an object, and
+// what it says itself that comes of it. An object that only adds to a Secret of
+// somebody else produces nothing.
 func Products(u *unstructured.Unstructured) []Product {
+	list := known(u)
+	// What cannot be read is a finding of the plan.
+	said, _ := Produces(u)
+	for _, n := range said {
+		if n.Anywhere {
+			n.Namespace = u.GetNamespace()
+		}
+		list = append(list, Product{Object: n.Key})
+	}
+	return list
+}
+
+// known are the products of well-known kinds.
+func known(u *unstructured.Unstructured) []Product {
 	gk := u.GroupVersionKind().GroupKind()
 	switch gk.Group {
 	case groupExternalSecrets:

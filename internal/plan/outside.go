@@ -44,13 +44,9 @@ func (b *builder) waitsOutside() bool {
 func (b *builder) awaitOn(s *Step, phase manifest.Phase, rendered map[manifest.Key]bool) {
 	var keys []manifest.Key
 	needs, err := manifest.Needs(s.Object.Unstructured)
-	if err != nil {
-		b.find(diag.Diagnostic{
-			Code: CodeInvalidNeeds, Severity: diag.Error, Subject: s.Key, Field: manifest.NeedsField, At: s.Object.Provenance,
-			Message: fmt.Sprintf("%s in %s: what it needs cannot be read: %v", s.Key.Short(), where(s.Object.Provenance), err),
-			Hint:    "write group/Kind/namespace/name, several with commas between them",
-		})
-	}
+	b.unreadable(s, manifest.AnnotationNeeds, "what it needs", err)
+	_, err = manifest.Produces(s.Object.Unstructured)
+	b.unreadable(s, manifest.AnnotationProduces, "what comes of it", err)
 	for _, n := range needs {
 		keys = append(keys, b.locate(n, s.Key))
 	}
@@ -65,6 +61,18 @@ func (b *builder) awaitOn(s *Step, phase manifest.Phase, rendered map[manifest.K
 	keys = slices.DeleteFunc(keys, func(k manifest.Key) bool { return k == s.Key })
 	slices.SortFunc(keys, manifest.Key.Compare)
 	s.Outside = slices.Compact(keys)
+}
+
+// unreadable reports an annotation that names objects and cannot be read.
+func (b *builder) unreadable(s *Step, annotation, what string, err error) {
+	if err == nil {
+		return
+	}
+	b.find(diag.Diagnostic{
+		Code: CodeInvalidNeeds, Severity: diag.Error, Subject: s.Key, Field: "metadata.annotations[" + annotation + "]", At: s.Object.Provenance,
+		Message: fmt.Sprintf("%s in %s: %s cannot be read: %v", s.Key.Short(), where(s.Object.Provenance), what, err),
+		Hint:    "write group/Kind/namespace/name, several with commas between them",
+	})
 }
 
 // declared returns what a step mentions, cannot do without, and is said to come from

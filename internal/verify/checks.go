@@ -108,6 +108,7 @@ func Codes() []Code {
 		{"schema-not-checked", diag.Info, "the values of a chart were not checked"},
 		{"order-moved", diag.Info, "a Namespace or a definition stands earlier than it asks for, because something needs it"},
 		{"shared-resource", diag.Error, "two Applications render one object"},
+		{"source-elsewhere", diag.Info, "an Application was passed over, because its source is not at hand"},
 		{"layout", diag.Error, "a file holds a kind of object that does not belong there"},
 		{"invalid-suppression", diag.Warning, "a suppression has no reason or names no code"},
 		{"unused-suppression", diag.Info, "a suppression covers no finding"},

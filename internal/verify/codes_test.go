@@ -27,7 +27,7 @@ type situation struct {
 // controller.
 func ofOtherRooms(code string) bool {
 	return slices.Contains([]string{
-		"lookup", "not-a-manifest", "value-file-missing", "duplicate-key", "schema-not-checked", "render-failed", "not-permitted", "no-service-account",
+		"lookup", "not-a-manifest", "value-file-missing", "duplicate-key", "schema-not-checked", "render-failed", "not-permitted", "no-service-account", "source-elsewhere",
 	}, code)
 }
 

@@ -18,13 +18,15 @@ import (
 type migrator struct {
 	tool    string
 	command *regexp.Regexp
+	// particular commands are nobody else's.
+	particular bool
 }
 
 // migrators returns the tools that checks know, the particular ones first.
 func migrators() []migrator {
 	list := []struct{ tool, command string }{
 		{"prisma", `prisma(@\S+)?\s+(migrate\s+deploy|db\s+push)`},
-		{"alembic", `alembic\b.*\bupgrade\b`},
+		{"alembic", `alembic\b.*\bupgrade\b|flask\s+db\s+upgrade\b`},
 		{"flyway", `flyway\b.*\bmigrate\b`},
 		{"liquibase", `liquibase\b.*\bupdate\b`},
 		{"goose", `goose\b.*\bup(-to|-by-one)?\b`},
@@ -48,7 +50,7 @@ func migrators() []migrator {
 	}
 	all := make([]migrator, len(list))
 	for i, m := range list {
-		all[i] = migrator{m.tool, regexp.MustCompile(`(?s)` + m.command)}
+		all[i] = migrator{m.tool, regexp.MustCompile(`(?s)` + m.command), m.tool != "a script" && m.tool != "migrate"}
 	}
 	return all
 }
@@ -56,17 +58,17 @@ func migrators() []migrator {
 // migrationTool returns the tool with which a container changes a database
 // schema, empty if it does not.
 func (w *world) migrationTool(c container) string {
-	if isWaiting(c.name) {
+	text := c.text()
+	if isWaiting(c.name) || onlyLooks(text) {
 		return ""
 	}
-	text := c.text()
 	for _, m := range w.migrators {
 		if m.command.MatchString(text) {
 			return m.tool
 		}
 	}
 	repository := c.repository()
-	for _, image := range []string{"flyway/flyway", "liquibase/liquibase", "migrate/migrate", "amacneil/dbmate", "arigaio/atlas"} {
+	for _, image := range []string{"flyway/flyway", "redgate/flyway", "liquibase/liquibase", "migrate/migrate", "amacneil/dbmate", "arigaio/atlas"} {
 		if strings.HasSuffix(repository, image) {
 			return image[strings.LastIndex(image, "/")+1:]
 		}
@@ -84,6 +86,17 @@ func isWaiting(name string) bool {
 	return strings.HasPrefix(name, "wait") || strings.HasPrefix(name, "check")
 }
 
+// onlyLooks reports whether a command asks for the state of a schema and leaves it as
+// it is.
+func onlyLooks(text string) bool {
+	for _, word := range []string{"migrate --check", "migrate --plan", "showmigrations", "alembic check", "alembic current", "migrate status", "--dry-run", "migrate info", "migrate validate"} {
+		if strings.Contains(text, word) {
+			return true
+		}
+	}
+	return false
+}
+
 // waitsForMigration reports whether a container ends when a schema is up to date.
 func waitsForMigration(c container) bool {
 	text := strings.ToLower(c.text())
@@ -91,7 +104,7 @@ func waitsForMigration(c container) bool {
 		return true
 	}
 	return strings.Contains(text, "check-migrations") || strings.Contains(text, "wait_for_db_migrations") ||
-		strings.Contains(text, "wait-for-migrations") || strings.Contains(text, "db:abort_if_pending_migrations")
+		strings.Contains(text, "wait-for-migrations") || strings.Contains(text, "migrate --check") || strings.Contains(text, "db:abort_if_pending_migrations")
 }
 
 // migration is a schema change: the container that makes it, and its tool.
@@ -146,16 +159,32 @@ func migrationRaces(w *world) {
 		}
 		for _, c := range containers(s.Object.Unstructured) {
 			tool := w.migrationTool(c)
-			if !c.init || tool == "" {
+			where := "init container " + c.name
+			if !c.init {
+				// A server may be called anything: what it runs says that it migrates.
+				where = "container " + c.name
+				if !w.serves(c) {
+					continue
+				}
+			}
+			if tool == "" {
 				continue
 			}
 			f := problem("migration-race", diag.Warning, c.path,
-				fmt.Sprintf("init container %s of %s migrates a database (%s), and up to %d Pods start at once (%s)", c.name, s.Key.Short(), tool, most, why),
+				fmt.Sprintf("%s of %s migrates a database (%s), and up to %d Pods start at once (%s)", where, s.Key.Short(), tool, most, why),
 				"migrate in a Job that is a PreSync hook, or a Sync hook in a wave before "+s.Key.Short())
 			f.Details = map[string]string{"tool": tool}
 			w.add(s, f)
 		}
 	}
+}
+
+// serves reports whether a container migrates a database by the command of a tool and
+// then goes on.
+func (w *world) serves(c container) bool {
+	text := c.text()
+	return (strings.Contains(text, "&&") || strings.Contains(text, ";") || strings.Contains(text, "\n")) &&
+		slices.ContainsFunc(w.migrators, func(m migrator) bool { return m.particular && m.command.MatchString(text) })
 }
 
 // mostReplicas returns how many Pods of a workload can start at once, and what

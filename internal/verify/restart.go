@@ -5,6 +5,7 @@ package verify
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/wavetrain/wavetrain/internal/diag"
@@ -16,7 +17,7 @@ import (
 // start go on with the old one.
 func restarts(w *world) {
 	for _, s := range w.stages {
-		if s.hook() || !longRunning(s) || w.reloaded(s) {
+		if s.hook() || !longRunning(s) {
 			continue
 		}
 		before, _ := w.before(s.Key)
@@ -25,7 +26,7 @@ func restarts(w *world) {
 		}
 		seen := map[manifest.Key]bool{}
 		for _, ref := range w.references(s) {
-			if seen[ref.Target] || !readAtStart(ref) {
+			if seen[ref.Target] || !readAtStart(ref) || w.reloaded(s, ref.Target) {
 				continue
 			}
 			seen[ref.Target] = true
@@ -61,11 +62,26 @@ func readAtStart(ref manifest.Reference) bool {
 	return (ref.Target.Kind == "ConfigMap" || ref.Target.Kind == "Secret") && (strings.Contains(ref.Field, ".env[") || strings.Contains(ref.Field, ".envFrom["))
 }
 
-// reloaded reports whether Reloader looks after a workload.
-func (w *world) reloaded(s *stage) bool {
+// reloader begins the names of Reloader's annotations, except for those that are
+// about one kind of configuration.
+const reloader = "reloader.stakater.com/"
+
+// reloaded reports whether Reloader restarts the Pods of a workload when a ConfigMap
+// or a Secret changes.
+func (w *world) reloaded(s *stage, config manifest.Key) bool {
+	kind := strings.ToLower(config.Kind) + "." + reloader
 	for _, path := range []string{"metadata.annotations", "spec.template.metadata.annotations"} {
-		for key := range field.Map(s.content(), path) {
-			if strings.Contains(key, "reloader.stakater.com/") {
+		notes := field.Map(s.content(), path)
+		says := func(name string) string { text, _ := notes[name].(string); return text }
+		named := func(list string) bool {
+			return slices.ContainsFunc(strings.Split(list, ","), func(name string) bool { return strings.TrimSpace(name) == config.Name })
+		}
+		switch {
+		case named(says(strings.ToLower(config.Kind) + "s.exclude." + reloader + "reload")):
+		case says(reloader+"auto") == "true", says(kind+"auto") == "true", named(says(kind + "reload")):
+			return true
+		case says(reloader+"search") == "true":
+			if c, ok := w.first(config); ok && c.Object.GetAnnotations()[reloader+"match"] == "true" {
 				return true
 			}
 		}

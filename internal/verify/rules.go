@@ -32,20 +32,35 @@ func (r Rule) applies(o manifest.Object, k manifest.Key) bool {
 
 // rules runs the repository's own checks.
 func rules(w *world) {
-	for _, rule := range w.in.Rules {
-		for _, s := range w.every() {
-			if !rule.applies(*s.Object, s.Key) {
-				continue
-			}
-			holds, err := rule.Holds(s.content())
-			switch {
-			case err != nil:
-				w.add(s, problem(rule.Name, rule.Severity, "", fmt.Sprintf("%s: rule %s cannot be evaluated: %v", s.Key.Short(), rule.Name, err), "correct the rule in .wavetrain.yaml"))
-			case !holds:
-				w.add(s, problem(rule.Name, rule.Severity, "", s.Key.Short()+": "+rule.Message, ""))
-			}
+	for _, s := range w.every() {
+		for _, f := range CheckRules(w.in.Rules, *s.Object, s.Key) {
+			w.add(s, f)
 		}
 	}
+}
+
+// CheckRules runs rules on an object that is in no plan, such as an Application that
+// is applied by hand.
+func CheckRules(rules []Rule, o manifest.Object, key manifest.Key) []Finding {
+	var found []Finding
+	for _, rule := range rules {
+		if !rule.applies(o, key) {
+			continue
+		}
+		holds, err := rule.Holds(o.Object)
+		var f Finding
+		switch {
+		case err != nil:
+			f = problem(rule.Name, rule.Severity, "", fmt.Sprintf("%s: rule %s cannot be evaluated: %v", key.Short(), rule.Name, err), "correct the rule in .wavetrain.yaml")
+		case !holds:
+			f = problem(rule.Name, rule.Severity, "", key.Short()+": "+rule.Message, "")
+		default:
+			continue
+		}
+		f.Subject, f.At = key, o.Provenance
+		found = append(found, f)
+	}
+	return found
 }
 
 // Layout restricts the kinds of objects that files may hold.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
@@ -102,6 +103,10 @@ func (w *world) schemaFault(s *stage, f shapeFault) {
 			fmt.Sprintf("%s has the field %s, which %s does not know: the API server drops it", s.Key.Short(), f.path, s.Object.GetAPIVersion()),
 			"correct the name or the indentation"))
 		return
+	}
+	if s.Key.Group == "" && s.Key.Kind == "Secret" {
+		// Of what stands in a Secret nothing is told but its type.
+		f.has = strings.Join(strings.Fields(f.has)[:min(2, len(strings.Fields(f.has)))], " ")
 	}
 	w.add(s, problem("invalid-schema", diag.Error, f.path,
 		fmt.Sprintf("%s: %s is %s, and must be %s", s.Key.Short(), f.path, f.has, f.wants),

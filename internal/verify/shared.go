@@ -68,3 +68,12 @@ func untracked(s plan.Step) manifest.Object {
 	u.SetAnnotations(annotations)
 	return manifest.Object{Unstructured: u}
 }
+
+// Elsewhere is the finding about an Application whose source is not at hand.
+func Elsewhere(app manifest.Object, source string) Finding {
+	key := app.Key()
+	f := problem("source-elsewhere", diag.Info, "spec.source",
+		fmt.Sprintf("%s is not looked at: its source %s is not in this repository", key.Short(), source), "verify it where its source lies, or as it is rendered: helm template … | wavetrain verify -")
+	f.Subject, f.At = key, app.Provenance
+	return f
+}

@@ -34,6 +34,9 @@ type Input struct {
 	Table manifest.Table
 	// Rules are the repository's own checks.
 	Rules []Rule
+	// Nodes are those that the cluster is said to have; nothing is said about nodes
+	// if there are none.
+	Nodes []Node
 	// Definitions are CustomResourceDefinitions that other applications bring, by the
 	// kinds that they define.
 	Definitions map[schema.GroupKind]*unstructured.Unstructured

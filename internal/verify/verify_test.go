@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	apiresource "k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -164,6 +165,83 @@ func TestChecks(t *testing.T) {
 			objects: deployment("web", "", "  strategy: {type: Recreate}", "      initContainers: [{name: m, image: x, command: [alembic, upgrade, head]}]"),
 		},
 		{
+			name:    "a hook that says what comes of it",
+			reason:  "the Secret is there before the Deployment's wave",
+			objects: join(job("load", preSync+`, wavetrain.dev/produces: "Secret/shop"`, "tty: true"), deployment("web", "", "", "      volumes: [{name: s, secret: {secretName: shop}}]")),
+		},
+		{
+			name:    "a hook that says that something comes of it too late",
+			reason:  "PostSync is behind the Deployment's wave",
+			objects: join(job("load", postSync+`, wavetrain.dev/produces: "Secret/shop"`, "tty: true"), deployment("web", "", "", "      volumes: [{name: s, secret: {secretName: shop}}]")),
+			want:    []string{"missing-dependency Deployment/web"},
+		},
+		{
+			name:    "a server that migrates before it serves",
+			reason:  "each of its Pods does",
+			objects: strings.Replace(deployment("web", "", "  replicas: 3", ""), "app:1}", "app:1, command: [sh, -c, 'alembic upgrade head && gunicorn app']}", 1),
+			want:    []string{"migration-race Deployment/web"},
+		},
+		{
+			name:    "an init container that only looks whether a schema is up to date",
+			reason:  "it changes nothing",
+			objects: deployment("web", "", "  replicas: 3", "      initContainers: [{name: schema, image: x, command: [python, manage.py, migrate, --check]}]"),
+		},
+		{
+			name:    "more than a quota allows",
+			reason:  "3 × 500m are more than 1",
+			objects: join(quota("requests.cpu: 1"), resources("web", "  replicas: 3", "requests: {cpu: 500m}")),
+			want:    []string{"unschedulable ResourceQuota/all"},
+		},
+		{
+			name:    "as much as a quota allows",
+			reason:  "limits count as requests where there are none",
+			objects: join(quota("requests.cpu: 1, requests.memory: 2Gi, pods: 2"), resources("web", "  replicas: 2", "limits: {cpu: 500m, memory: 1Gi}")),
+		},
+		{
+			name:    "nothing said where a quota demands it",
+			reason:  "the API server refuses such Pods",
+			objects: join(quota("requests.cpu: 4"), resources("web", "", "requests: {memory: 1Gi}")),
+			want:    []string{"unschedulable Deployment/web"},
+		},
+		{
+			name:    "nothing said where a quota demands it, and a default is there",
+			reason:  "the LimitRange fills it in",
+			objects: join(quota("requests.cpu: 4"), "\napiVersion: v1\nkind: LimitRange\nmetadata: {name: l}\nspec: {limits: [{type: Container, default: {cpu: 1}}]}\n", resources("web", "", "requests: {memory: 1Gi}")),
+		},
+		{
+			name:    "less than a minimum",
+			reason:  "the API server refuses such Pods",
+			objects: join("\napiVersion: v1\nkind: LimitRange\nmetadata: {name: l}\nspec: {limits: [{type: Container, min: {memory: 64Mi}}]}\n", resources("web", "", "requests: {memory: 32Mi}")),
+			want:    []string{"unschedulable Deployment/web"},
+		},
+		{
+			name:    "a node for the Pods",
+			reason:  "labels, affinity, taints and size fit",
+			objects: deployment("web", "", "", onGPU),
+			in:      verify.Input{Nodes: []verify.Node{{Name: "small"}, gpuNode}},
+		},
+		{
+			name:    "no node for the Pods: the taint is not tolerated",
+			reason:  "a toleration of another key is none",
+			objects: deployment("web", "", "", strings.Replace(onGPU, "key: gpu", "key: cpu", 1)),
+			in:      verify.Input{Nodes: []verify.Node{{Name: "small"}, gpuNode}},
+			want:    []string{"unschedulable Deployment/web"},
+		},
+		{
+			name:    "no node for the Pods: the affinity wants another zone",
+			reason:  "all expressions of a term have to fit",
+			objects: deployment("web", "", "", strings.Replace(onGPU, "values: [a, b]", "values: [c]", 1)),
+			in:      verify.Input{Nodes: []verify.Node{gpuNode}},
+			want:    []string{"unschedulable Deployment/web"},
+		},
+		{
+			name:    "no node for the Pods: all are too small",
+			reason:  "an init container asks for more than any has",
+			objects: deployment("web", "", "", onGPU+"      initContainers: [{name: i, image: i, resources: {requests: {memory: 65Gi}}}]\n"),
+			in:      verify.Input{Nodes: []verify.Node{gpuNode}},
+			want:    []string{"unschedulable Deployment/web"},
+		},
+		{
 			name:    "annotated as coming from others",
 			reason:  "the rollout waits for it",
 			objects: job("load", preSync+`, wavetrain.dev/needs: "ConfigMap/shop"`, useShop),
@@ -229,6 +307,47 @@ func patterns(list ...string) []manifest.External {
 		parsed[i].Pattern, _ = manifest.ParsePattern(text)
 	}
 	return parsed
+}
+
+// onGPU is what Pods say that want a certain node.
+const onGPU = `      nodeSelector: {disk: fast}
+      tolerations: [{key: gpu, operator: Exists}]
+      affinity: {nodeAffinity: {requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: [{matchExpressions: [{key: zone, operator: In, values: [a, b]}, {key: cores, operator: Gt, values: ["7"]}, {key: spot, operator: DoesNotExist}]}]}}}
+`
+
+var gpuNode = verify.Node{
+	Name: "gpu", Labels: map[string]string{"disk": "fast", "zone": "b", "cores": "8"},
+	Taints: []verify.Taint{{Key: "gpu", Value: "yes", Effect: "NoSchedule"}, {Key: "slow", Effect: "PreferNoSchedule"}}, Memory: new(apiresource.MustParse("64Gi")),
+}
+
+func quota(hard string) string {
+	return "\napiVersion: v1\nkind: ResourceQuota\nmetadata: {name: all}\nspec: {hard: {" + hard + "}}\n"
+}
+
+// resources is a Deployment whose container asks for something.
+func resources(name, spec, asks string) string {
+	return strings.Replace(deployment(name, "", spec, ""), "image: registry.example.com/app:1", "image: registry.example.com/app:1, resources: {"+asks+"}", 1)
+}
+
+// TestReloader tells for which configuration Reloader restarts the Pods.
+func TestReloader(t *testing.T) {
+	t.Parallel()
+	before := func(value string) string {
+		return "\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: shop, annotations: {reloader.stakater.com/match: 'true'}}\ndata: {A: " + value + "}\n"
+	}
+	for annotations, found := range map[string]bool{
+		"": true, "reloader.stakater.com/auto: 'true'": false, "reloader.stakater.com/auto: 'false'": true, "configmap.reloader.stakater.com/auto: 'true'": false,
+		"secret.reloader.stakater.com/auto: 'true'": true, "configmap.reloader.stakater.com/reload: 'other, shop'": false,
+		"configmap.reloader.stakater.com/reload: other": true, "reloader.stakater.com/search: 'true'": false,
+		"reloader.stakater.com/auto: 'true', configmaps.exclude.reloader.stakater.com/reload: shop": true,
+	} {
+		web := strings.Replace(deployment("web", annotations, "", ""), "app:1}", "app:1, envFrom: [{configMapRef: {name: shop}}]}", 1)
+		p := plan.Build(plan.Input{App: "shop", Namespace: "demo", Objects: decode(t, join(web, before("new")))})
+		list := verify.Run(verify.Input{Plan: p, Base: placed(decode(t, join(web, before("old"))))})
+		if got := slices.ContainsFunc(list, func(f verify.Finding) bool { return f.Code == "config-without-restart" }); got != found {
+			t.Errorf("%q: found is %v, want %v: %q", annotations, got, found, texts(list))
+		}
+	}
 }
 
 // definition is one with a schema for one of its versions.
@@ -353,6 +472,16 @@ func TestSecretsAreNotShown(t *testing.T) {
 	}
 	if at := found[2].At; at.File != "values.yaml" || at.Line != 2 {
 		t.Errorf("found at %v, want values.yaml:2", at)
+	}
+}
+
+// TestNumbersInSecretsAreNotShown looks at a credential that reads as a number.
+func TestNumbersInSecretsAreNotShown(t *testing.T) {
+	t.Parallel()
+	objects := decode(t, "apiVersion: v1\nkind: Secret\nmetadata: {name: s}\nstringData: {pin: 8271}\n")
+	found := verify.Run(verify.Input{Plan: plan.Build(plan.Input{App: "shop", Namespace: "demo", Objects: objects})})
+	if len(found) != 1 || found[0].Code != "invalid-schema" || !strings.Contains(found[0].Message, "is the number, and must be a text") || strings.Contains(fmt.Sprintf("%+v", found), "8271") {
+		t.Errorf("found %q, want that a number is no text, without the number", texts(found))
 	}
 }
 

@@ -8,8 +8,6 @@ import (
 	"maps"
 	"slices"
 
-	"k8s.io/apimachinery/pkg/api/resource"
-
 	"github.com/wavetrain/wavetrain/internal/diag"
 	"github.com/wavetrain/wavetrain/internal/field"
 	"github.com/wavetrain/wavetrain/internal/manifest"
@@ -65,56 +63,6 @@ func rolls(s *stage) bool {
 	}
 	surge := fmt.Sprint(field.At(s.content(), "spec.strategy.rollingUpdate.maxSurge"))
 	return surge != "0" && surge != "0%"
-}
-
-// unschedulable finds Pods that can never run within what the same rollout sets
-// as limits.
-func unschedulable(w *world) {
-	for _, s := range w.stages {
-		for _, c := range containers(s.Object.Unstructured) {
-			for _, name := range []string{"cpu", "memory"} {
-				w.judgeResource(s, c, name)
-			}
-		}
-	}
-}
-
-func (w *world) judgeResource(s *stage, c container, name string) {
-	request, limit := quantity(c.raw, "resources.requests", name), quantity(c.raw, "resources.limits", name)
-	if request != nil && limit != nil && request.Cmp(*limit) > 0 {
-		w.add(s, problem("unschedulable", diag.Warning, c.path+".resources",
-			fmt.Sprintf("container %s of %s requests more %s (%s) than its limit (%s)", c.name, s.Key.Short(), name, request, limit),
-			"raise the limit or lower the request"))
-	}
-	for _, other := range w.limits[s.Key.Namespace] {
-		for _, item := range field.List(other.content(), "spec.limits") {
-			most := quantity(item, "max", name)
-			asked := request
-			if limit != nil {
-				asked = limit
-			}
-			if field.Text(item, "type") != "Container" || most == nil || asked == nil || asked.Cmp(*most) <= 0 {
-				continue
-			}
-			f := problem("unschedulable", diag.Warning, c.path+".resources",
-				fmt.Sprintf("container %s of %s asks for %s of %s, and %s allows %s: its Pods are refused", c.name, s.Key.Short(), asked, name, other.Key.Short(), most),
-				"raise the maximum or ask for less")
-			f.Needs = other.Key
-			w.add(s, f)
-		}
-	}
-}
-
-func quantity(v any, path, name string) *resource.Quantity {
-	entry := field.Map(v, path)[name]
-	if entry == nil {
-		return nil
-	}
-	q, err := resource.ParseQuantity(fmt.Sprint(entry))
-	if err != nil {
-		return nil
-	}
-	return &q
 }
 
 // childOrder finds Applications that are ordered by waves and yet roll their
