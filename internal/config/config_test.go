@@ -134,6 +134,9 @@ verify:
 		{"references:\n- {kind: a.io/B, to: Secret}", `.wavetrain.yaml:2: an entry of references needs kind, path and to`},
 		{"references:\n- {kind: a.io/B, path: \"spec.a[0]\", to: Secret}", `.wavetrain.yaml:2: references: path "spec.a[0]" is no path: write spec.list[*].field`},
 		{"references:\n- {kind: a.io/B, path: spec.a, to: Widget}", `.wavetrain.yaml:2: references: kind "Widget" is not Kubernetes' own, so its group is needed: write group/Widget`},
+		{"nodes:\n- {labels: {a: b}}", ".wavetrain.yaml:2: nodes: an entry needs a name"},
+		{"nodes:\n- {name: a, taints: [gpu]}", `.wavetrain.yaml:2: nodes: "gpu" is no taint: write key=value:NoSchedule`},
+		{"nodes:\n- {name: a, memory: much}", `.wavetrain.yaml:2: nodes: "much" is no quantity such as 8 or 32Gi`},
 		{"verify:\n  layout:\n  - {path: a}", ".wavetrain.yaml:3: an entry of verify.layout needs path and only"},
 	} {
 		if _, err := config.Parse(".wavetrain.yaml", []byte(tt.text)); err == nil || err.Error() != tt.want {
