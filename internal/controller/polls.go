@@ -32,7 +32,15 @@ type polls struct {
 	// now holds repositories that are to be asked at once.
 	now  map[string]bool
 	ring chan struct{}
+	// underWay are the repositories that are asked at this moment; true for those that
+	// are to be asked once more afterwards.
+	underWay map[string]bool
+	running  sync.WaitGroup
+	slots    chan struct{}
 }
+
+// pollsAtOnce bounds how many repositories are asked at a moment.
+const pollsAtOnce = 16
 
 // followed is what an Application follows: a revision of a repository, of a chart
 // in it, for the credentials of a project.
@@ -43,6 +51,7 @@ func newPolls(resolve func(context.Context, followed) (string, error), moved fun
 		resolve: resolve, moved: moved,
 		followers: map[followed]map[types.NamespacedName]string{}, by: map[types.NamespacedName][]followed{},
 		now: map[string]bool{}, ring: make(chan struct{}, 1),
+		underWay: map[string]bool{}, slots: make(chan struct{}, pollsAtOnce),
 	}
 }
 
@@ -104,6 +113,7 @@ func (p *polls) ask(repo string) {
 // repositories in every interval.
 func (p *polls) every(interval time.Duration) func(context.Context) error {
 	return func(ctx context.Context) error {
+		defer p.running.Wait()
 		for {
 			// Several controllers must not ask one server at the same moment.
 			spread := rand.Int64N(int64(interval)/4 + 1) //nolint:gosec // spreading load needs no secrecy
@@ -140,13 +150,54 @@ func (p *polls) asked() func(repo string) bool {
 	}
 }
 
-// poll resolves what is followed in some repositories and tells of what has moved.
-// What cannot be resolved counts as moved: the Application says what is wrong.
+// poll has some repositories asked, each by itself: one that does not answer keeps
+// nobody waiting but those who follow it.
 func (p *polls) poll(ctx context.Context, in func(repo string) bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	wanted := map[string]bool{}
+	for of := range p.followers {
+		if in(of.RepoURL) {
+			wanted[source.NormaliseURL(of.RepoURL)] = true
+		}
+	}
+	for repo := range wanted {
+		if _, busy := p.underWay[repo]; busy {
+			p.underWay[repo] = true
+			continue
+		}
+		p.underWay[repo] = false
+		p.running.Go(func() { p.keepAsking(ctx, repo) })
+	}
+}
+
+// keepAsking asks a repository until nobody has wanted that meanwhile.
+func (p *polls) keepAsking(ctx context.Context, repo string) {
+	for again := true; again; {
+		select {
+		case <-ctx.Done():
+			return
+		case p.slots <- struct{}{}:
+		}
+		p.askRepository(ctx, repo)
+		<-p.slots
+		p.mu.Lock()
+		if again = p.underWay[repo]; again {
+			p.underWay[repo] = false
+		} else {
+			delete(p.underWay, repo)
+		}
+		p.mu.Unlock()
+	}
+}
+
+// askRepository resolves what is followed in a repository and tells of what has
+// moved. What cannot be resolved counts as moved: the Application says what is wrong.
+func (p *polls) askRepository(ctx context.Context, repo string) {
 	p.mu.Lock()
 	var all []followed
 	for of := range p.followers {
-		if in(of.RepoURL) {
+		if source.NormaliseURL(of.RepoURL) == repo {
 			all = append(all, of)
 		}
 	}
