@@ -6,6 +6,8 @@ package controller
 import (
 	"crypto/sha256"
 	"encoding/json"
+
+	"github.com/wavetrain/wavetrain/api/v1alpha1"
 )
 
 // asksForHead tells whether somebody has asked for a sync since the last look: who
@@ -34,4 +36,14 @@ func (s *session) hearAnew() {
 	if s.app.Operation == nil {
 		s.st.heard = [sha256.Size]byte{}
 	}
+}
+
+// unresolved says why a person's request, which names no revision, cannot be carried
+// out: the target revision is not known. What it was before is not what they mean.
+func (s *session) unresolved(op v1alpha1.Operation) string {
+	sync := op.Sync
+	if !s.st.outdated || len(s.problems) == 0 || len(sync.Manifests) > 0 || sync.Revision != "" || sync.Source != nil || len(sync.Sources) > 0 || len(sync.Revisions) > 0 {
+		return ""
+	}
+	return s.problems[0].Message
 }

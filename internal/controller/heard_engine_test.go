@@ -30,9 +30,14 @@ func TestSyncByHandMeansWhatWasPushed(t *testing.T) {
 	w.startHourly(t)
 	repo := gittest.New(t, map[string]string{"app/a.yaml": configMap("a", "data: {v: '1'}")})
 	var asked atomic.Int64
+	var broken atomic.Bool
 	server := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		if strings.HasSuffix(r.URL.Path, "/info/refs") {
 			asked.Add(1)
+		}
+		if broken.Load() {
+			rw.WriteHeader(http.StatusInternalServerError)
+			return
 		}
 		repo.Handler().ServeHTTP(rw, r)
 	}))
@@ -53,6 +58,15 @@ func TestSyncByHandMeansWhatWasPushed(t *testing.T) {
 	second := repo.Commit("second", map[string]string{"app/a.yaml": configMap("a", "data: {v: '2'}")})
 	w.request(name, v1alpha1.SyncOperation{})
 	w.until(name, time.Minute, "synced to what was pushed", convergedAt(second))
+
+	// What was pushed before is not meant when nobody knows what is there now.
+	broken.Store(true)
+	w.request(name, v1alpha1.SyncOperation{})
+	w.until(name, time.Minute, "refused", func(app *v1alpha1.Application) bool {
+		state := app.Status.OperationState
+		return app.Operation == nil && state != nil && state.Phase == v1alpha1.OperationError && strings.Contains(state.Message, "the server answers 500")
+	})
+	broken.Store(false)
 
 	// The same request again, while a window is closed.
 	project.Spec.SyncWindows = []v1alpha1.SyncWindow{{Kind: "deny", Schedule: "* * * * *", Duration: "24h", Applications: []string{"*"}}}

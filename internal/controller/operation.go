@@ -200,7 +200,10 @@ func (s *session) resume(ctx context.Context, state *v1alpha1.OperationState) er
 // startRequested begins the operation that a person asked for.
 func (s *session) startRequested(ctx context.Context) error {
 	op := *s.app.Operation
-	if refusal := refuse(s.app, op); refusal != "" {
+	if s.busy {
+		return nil
+	}
+	if refusal := cmp.Or(refuse(s.app, op), s.unresolved(op)); refusal != "" {
 		s.reject(op, refusal)
 		return nil
 	}

@@ -6,6 +6,7 @@ package controller
 import (
 	"cmp"
 	"context"
+	"errors"
 	"math/rand/v2"
 	"slices"
 	"sync"
@@ -214,7 +215,7 @@ func (p *polls) askRepository(ctx context.Context, repo string) {
 		}
 		p.mu.Lock()
 		for name, has := range p.followers[of] {
-			if err != nil || has != revision {
+			if err != nil && !errors.Is(err, source.ErrBusy) || err == nil && has != revision {
 				moved[name] = true
 			}
 		}

@@ -24,8 +24,14 @@ import (
 // More often would lock accounts; who corrects the credentials is heard at once.
 const retryRefused = 5 * time.Minute
 
+// retryBusy is when somebody asks again who was not let wait.
+const retryBusy = time.Second
+
 // retryOf is how long to wait after sources could not be read.
 func (a *applications) retryOf(err error) time.Duration {
+	if errors.Is(err, source.ErrBusy) {
+		return retryBusy
+	}
 	if failed, ok := errors.AsType[*source.Error](err); ok {
 		switch failed.Reason {
 		case source.Unauthenticated, source.Forbidden, source.Untrusted:

@@ -23,6 +23,7 @@ import (
 	"github.com/wavetrain/wavetrain/internal/project"
 	"github.com/wavetrain/wavetrain/internal/release"
 	"github.com/wavetrain/wavetrain/internal/rollout"
+	"github.com/wavetrain/wavetrain/internal/source"
 	"github.com/wavetrain/wavetrain/internal/status"
 )
 
@@ -114,6 +115,8 @@ type session struct {
 	// orphans are the objects in the destination namespace that nobody manages, if
 	// the Application shall warn of them.
 	orphans []manifest.Key
+	// busy is true when the target revision could not be asked for yet.
+	busy bool
 	// comparing is true for a look that nobody wants more of than the comparison.
 	comparing bool
 	// unseen is what Applications render that have not been looked at; nil until
@@ -203,6 +206,11 @@ func (s *session) observe(ctx context.Context) {
 	}
 	access := s.access.Load()
 	desired, err := s.desired(ctx)
+	if s.busy = errors.Is(err, source.ErrBusy); s.busy && desired != nil {
+		// What was seen last stands until the server has time for us.
+		s.by(s.now.Add(retryBusy))
+		err = nil
+	}
 	s.noteAccess(err, access)
 	if err != nil {
 		s.problem(problemType(err), err)

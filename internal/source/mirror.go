@@ -48,6 +48,9 @@ type mirror struct {
 	trouble trouble
 }
 
+// keyRefs begins the key of a question for refs.
+const keyRefs = "refs "
+
 // refs asks the remote for its refs, at most once per RefsTTL for all callers.
 func (m *mirror) refs(ctx context.Context) (*Refs, error) {
 	m.mu.Lock()
@@ -62,7 +65,7 @@ func (m *mirror) refs(ctx context.Context) (*Refs, error) {
 	}
 	forgets := m.forgets
 	m.mu.Unlock()
-	value, err := m.once(ctx, fmt.Sprintf("refs %d", forgets), func(ctx context.Context) (any, error) {
+	value, err := m.once(ctx, fmt.Sprint(keyRefs, forgets), func(ctx context.Context) (any, error) {
 		out, err := m.remote(ctx, "list refs of", func(ctx context.Context, a *access, address string) ([]byte, error) {
 			return m.store.git.runAs(ctx, a, "", "ls-remote", "--symref", "--", address)
 		})
@@ -90,7 +93,20 @@ func (m *mirror) refs(ctx context.Context) (*Refs, error) {
 // once runs f once for all who ask for key meanwhile. It goes on when the one who
 // asked first gives up.
 func (m *mirror) once(ctx context.Context, key string, f func(context.Context) (any, error)) (any, error) {
-	timeout := m.store.opts.Timeout
+	repo, timeout, began := m.repository(), m.store.opts.Timeout, time.Now()
+	leave, ok := m.store.patience.enter(Host(repo.fetchURL()))
+	if !ok {
+		return nil, busy("ask", repo)
+	}
+	var err error
+	defer func() {
+		took := time.Since(began)
+		if !strings.HasPrefix(key, keyRefs) {
+			// What is fetched may be large: that says nothing of the server.
+			took = 0
+		}
+		leave(err, took)
+	}()
 	done := m.asks.DoChan(key, func() (any, error) {
 		ctx, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), timeout, errNoAnswer(timeout))
 		defer cancel()
@@ -98,9 +114,11 @@ func (m *mirror) once(ctx context.Context, key string, f func(context.Context) (
 	})
 	select {
 	case <-ctx.Done():
-		return nil, context.Cause(ctx)
+		err = context.Cause(ctx)
+		return nil, err
 	case res := <-done:
-		return res.Val, res.Err
+		err = res.Err
+		return res.Val, err
 	}
 }
 

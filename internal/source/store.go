@@ -55,6 +55,7 @@ type Store struct {
 	verdicts  verdicts
 	declared  declarations
 	pauses    *pauses
+	patience  patience
 
 	mu         sync.Mutex
 	mirrors    map[string]*mirror
@@ -86,7 +87,8 @@ func NewStore(opts Options) (*Store, error) {
 		opts: opts, git: newGit(opts), mirrors: map[string]*mirror{}, helms: map[string]*helmRepository{},
 		transports: map[string]*http.Transport{}, valueFiles: map[string]valueFile{}, archives: archives{known: map[string]*archive{}},
 		verdicts: verdicts{good: map[string]bool{}}, declared: declarations{known: map[string][]dependency{}},
-		pauses: &pauses{clock: opts.Clock, until: map[string]time.Time{}},
+		patience: patience{waiting: map[string]int{}, slow: map[string]bool{}},
+		pauses:   &pauses{clock: opts.Clock, until: map[string]time.Time{}},
 	}
 	s.artifacts = artifacts{store: s, answers: map[string]ociAnswer{}}
 	s.tokens = appTokens{clock: opts.Clock, store: s, tokens: map[string]appToken{}}
