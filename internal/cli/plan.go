@@ -155,7 +155,7 @@ func (a *planArguments) run(ctx context.Context, s Streams, args []string, given
 // verdict is the exit code of a plan.
 func (a *planArguments) verdict(apps []*change.App) error {
 	for _, app := range apps {
-		if a.failOn != "" && findings.Count(app.Findings, diag.Error) > 0 || a.failOn == "warning" && findings.Count(app.Findings, diag.Warning) > 0 {
+		if a.failOn != "" && (findings.Count(app.Findings, diag.Error) > 0 || app.Fails()) || a.failOn == "warning" && findings.Count(app.Findings, diag.Warning) > 0 {
 			return withCode(exitHazards, nil)
 		}
 	}

@@ -9,6 +9,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -199,8 +201,12 @@ func (p *planner) plan(ctx context.Context, app, spec *v1alpha1.Application, loc
 		return nil, plannedSync{}, fmt.Errorf("plan application %q: %w", app.Name, err)
 	}
 	defer f.Close()
+	var took []change.Took
+	for _, t := range f.Took {
+		took = append(took, change.Took{Phase: string(t.Phase), Wave: t.Wave, Time: t.Took, Object: t.Last})
+	}
 	what := change.OnCluster(app.Name, change.Live{
-		Plan: f.Comparison.Plan, First: f.First, Replaces: f.Replaces,
+		Plan: f.Comparison.Plan, First: f.First, Replaces: f.Replaces, Took: took,
 		Was:     func(s plan.Step) *unstructured.Unstructured { return f.Live[s.Key] },
 		Changes: func(s plan.Step) []diff.Change { return f.Verdicts[s.Key].Changes },
 		Refusal: func(s plan.Step) string {
@@ -260,9 +266,13 @@ func (a *planArguments) planFiles(ctx context.Context, s Streams) (apps []*chang
 	if err := collector.collect(ctx); err != nil {
 		return nil, 0, err
 	}
+	if !slices.ContainsFunc(collector.planned, func(service planned) bool { return service.app != nil }) {
+		return nil, 0, usageError("--live plans Applications, and there is none in %s: `wavetrain diff` compares charts and manifests with a cluster", strings.Join(arguments.inputs, " "))
+	}
 	for _, service := range collector.planned {
 		if service.app == nil {
-			return nil, 0, usageError("--live plans Applications, and %s is none: `wavetrain diff` compares charts and manifests with a cluster", service.plan.App)
+			fmt.Fprintf(s.Err, "%s is not planned: it belongs to no Application\n", service.plan.App)
+			continue
 		}
 		planned, err := p.planFile(ctx, service)
 		if err != nil {

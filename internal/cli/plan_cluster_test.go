@@ -328,6 +328,10 @@ func TestPlanThenSync(t *testing.T) {
 	if fmt.Sprint(groups) != want {
 		t.Errorf("planned %v\nwant    %s", groups, want)
 	}
+	if stdout, _ := w.cli(exitOK, "plan", "--app", "shop"); !strings.Contains(stdout, "PreSync/0 Job/migrate: until it has completed, 5m at most (activeDeadlineSeconds); in the last release ") ||
+		!strings.Contains(stdout, "Sync/1 Deployment/web 2s: 2 rounds for 2 Pods, 1s each") || !strings.Contains(stdout, "keep     ConfigMap/old") {
+		t.Errorf("the plan as text:\n%s", stdout)
+	}
 	w.holdsNoSecret(file, first, second)
 	w.refusesWhatMoved(file)
 

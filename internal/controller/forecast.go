@@ -15,6 +15,7 @@ import (
 	"github.com/wavetrain/wavetrain/internal/cluster"
 	"github.com/wavetrain/wavetrain/internal/plan"
 	"github.com/wavetrain/wavetrain/internal/plan/saved"
+	"github.com/wavetrain/wavetrain/internal/rollout/machine"
 )
 
 // Forecast is what an operation would do now.
@@ -26,6 +27,8 @@ type Forecast struct {
 	First bool
 	// Released is true when what is rendered is what was released last.
 	Released bool
+	// Took are the times that groups took in the last release.
+	Took []machine.GroupTime
 	// Refused says why the operation would not begin now, empty if it would.
 	Refused string
 
@@ -77,6 +80,9 @@ func (s *session) forecast(ctx context.Context, spec *v1alpha1.Application, op v
 	}
 	if f.Saved, err = s.savedPlan(spec, desired, comparison); err != nil {
 		return nil, err
+	}
+	if released := s.st.memory.Released; released != nil {
+		f.Took = released.Took
 	}
 	if d := s.window(op, time.Time{}); !d.Allowed {
 		f.Refused = blockedByWindow + d.Reason

@@ -48,6 +48,8 @@ type Release struct {
 	Spec      string    `json:"spec,omitempty"`
 	Revisions []string  `json:"revisions,omitempty"`
 	At        time.Time `json:"at"`
+	// Took are the times of its groups.
+	Took []machine.GroupTime `json:"took,omitempty"`
 }
 
 // Entry is an object that is ours.
@@ -173,7 +175,7 @@ func (s State) end(full bool, spec string) State {
 	if full && rec.Outcome.Phase == machine.PhaseSucceeded {
 		s.Released = &Release{
 			Operation: rec.Operation, Plan: rec.Plan, Render: rec.Render, Spec: spec,
-			Revisions: rec.Revisions, At: rec.FinishedAt,
+			Revisions: rec.Revisions, At: rec.FinishedAt, Took: rec.Took,
 		}
 	}
 	return s

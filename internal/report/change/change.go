@@ -117,6 +117,13 @@ func (a *App) Acts() bool {
 	return len(a.Spec) > 0 || slices.ContainsFunc(a.Groups, func(g Group) bool { return slices.ContainsFunc(g.Steps, Step.Acts) })
 }
 
+// Fails tells whether the API server refuses something that is planned.
+func (a *App) Fails() bool {
+	return slices.ContainsFunc(a.Groups, func(g Group) bool {
+		return slices.ContainsFunc(g.Steps, func(s Step) bool { return s.Refusal != "" })
+	})
+}
+
 func newApp(name, what string, p *plan.Plan) *App {
 	a := &App{
 		Name: name, What: what, Server: p.Server, Namespace: p.Namespace, Revisions: p.Revisions,

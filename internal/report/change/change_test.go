@@ -69,7 +69,7 @@ func TestCompare(t *testing.T) {
 		if strings.Contains(text, "secret-value") {
 			t.Errorf("%s shows the value of a Secret", name)
 		}
-		if !strings.Contains(text, "1 of 4 applications: 1 to create, 3 to update, 1 to delete, 0 hooks to run, 1 workloads to restart") {
+		if !strings.Contains(text, "1 of 4 applications: 1 to create, 3 to update, 1 to delete, 0 hooks to run, 1 workload to restart") {
 			t.Errorf("%s has no summary", name)
 		}
 		if !strings.Contains(text, "registry.example.com/web:2") {
@@ -97,11 +97,37 @@ func TestCommentFits(t *testing.T) {
 	var base, head strings.Builder
 	for i := range 2000 {
 		fmt.Fprintf(&base, config, fmt.Sprintf("c%d", i), "one")
-		fmt.Fprintf(&head, config, fmt.Sprintf("c%d", i), "two")
+		fmt.Fprintf(&head, config, fmt.Sprintf("c%d", i), fmt.Sprintf("two %d", i))
 	}
 	big := change.Compare("big", side(t, base.String()), side(t, head.String()))
 	text := change.Markdown([]*change.App{big}, 0)
 	if len(text) > 65536 || !strings.Contains(text, "do not fit into a comment") || !strings.Contains(text, "2000 to update") {
 		t.Errorf("%d characters, beginning with %q", len(text), text[:200])
+	}
+}
+
+// A change that many objects have is written once.
+func TestCommonChangesAreWrittenOnce(t *testing.T) {
+	t.Parallel()
+	var base, head strings.Builder
+	for i := range 5 {
+		fmt.Fprintf(&base, config, fmt.Sprintf("c%d", i), "one")
+		fmt.Fprintf(&head, config, fmt.Sprintf("c%d", i), "two")
+	}
+	digest := strings.Repeat("0123abcd", 8)
+	fmt.Fprintf(&base, config, "other", digest)
+	fmt.Fprintf(&head, config, "other", "x")
+	apps := []*change.App{change.Compare("app", side(t, base.String()), side(t, head.String()))}
+	page, err := change.HTML(apps, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string]string{"text": change.Text(apps, 0), "markdown": change.Markdown(apps, 0), "html": page} {
+		if strings.Count(text, "data.MODE") != 2 || !strings.Contains(text, "5 objects") || strings.Count(text, "ConfigMap/c") != 5 {
+			t.Errorf("%s:\n%s", name, text)
+		}
+		if strings.Contains(text, digest) || !strings.Contains(text, digest[:8]+"…") {
+			t.Errorf("%s shows a digest to its end:\n%s", name, text)
+		}
 	}
 }

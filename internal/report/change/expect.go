@@ -26,6 +26,8 @@ type Expected struct {
 	path.Timeline
 	// Gates are what each group waits for longest, in the order of the groups.
 	Gates []Gate `json:"gates"`
+	// Last is how long these groups took together in the last release.
+	Last metav1.Duration `json:"last,omitzero"`
 }
 
 // Gate is the object that holds the next group up.
@@ -37,6 +39,10 @@ type Gate struct {
 	// the object fails; 0 if it has no limit.
 	AtLeast metav1.Duration `json:"atLeast"`
 	AtMost  metav1.Duration `json:"atMost,omitzero"`
+	// Last is how long the group took in the last release, LastFor the object that it
+	// waited for last; 0 if that is not known.
+	Last    metav1.Duration `json:"last,omitzero"`
+	LastFor string          `json:"lastFor,omitempty"`
 	// Why says where these times are from, or what else the time depends on.
 	Why string `json:"why"`
 }
@@ -76,6 +82,19 @@ func expect(groups []Group) Expected {
 		begin = end
 	}
 	return Expected{Timeline: path.Of(laid), Gates: gates}
+}
+
+// remember adds what groups took in the last release.
+func (e *Expected) remember(took []Took) {
+	for i := range e.Gates {
+		g := &e.Gates[i]
+		for _, t := range took {
+			if t.Phase == g.Phase && t.Wave == g.Wave {
+				g.Last, g.LastFor = metav1.Duration{Duration: t.Time}, t.Object
+				e.Last.Duration += t.Time
+			}
+		}
+	}
 }
 
 // gateOf is what a group waits for longest: by the time that is sure, then by what
@@ -121,7 +140,7 @@ func waitFor(s plan.Step, step Step, was *unstructured.Unstructured) wait {
 		limit := seconds(field.At(u.Object, "spec.activeDeadlineSeconds"))
 		w := wait{gates: true, atMost: limit, why: "until it has completed, without a limit: activeDeadlineSeconds is not set"}
 		if limit > 0 {
-			w.why = fmt.Sprintf("until it has completed, %s at most (activeDeadlineSeconds)", limit)
+			w.why = fmt.Sprintf("until it has completed, %s at most (activeDeadlineSeconds)", span(limit))
 		}
 		return w
 	}
@@ -152,11 +171,11 @@ func rolling(u, was *unstructured.Unstructured, step Step) wait {
 	case pods == 0:
 		return wait{gates: true, why: "it has no Pods"}
 	case each == 0:
-		w.why = fmt.Sprintf("until %s ready; its manifest asks for no delay", podsText(u, pods))
+		w.why = "until " + ready(pods) + "; its manifest asks for no delay"
 	case rounds == 1:
-		w.why = fmt.Sprintf("%s until a Pod is available (initial delays of probes, minReadySeconds)", each)
+		w.why = fmt.Sprintf("%s until a Pod is available (initial delays of probes, minReadySeconds)", span(each))
 	default:
-		w.why = fmt.Sprintf("%d rounds for %s, %s each until a Pod is available (initial delays of probes, minReadySeconds)", rounds, podsText(u, pods), each)
+		w.why = fmt.Sprintf("%d rounds for %s, %s each until a Pod is available (initial delays of probes, minReadySeconds)", rounds, many(pods, "Pod"), span(each))
 	}
 	if u.GetKind() == "Rollout" {
 		w = w.canary(spec)
@@ -184,16 +203,16 @@ func (w wait) canary(spec map[string]any) wait {
 		pauses += seconds(pause["duration"])
 	}
 	if w.atLeast += pauses; pauses > 0 {
-		w.why += fmt.Sprintf("; %s of pauses of its canary", pauses)
+		w.why += fmt.Sprintf("; %s of pauses of its canary", span(pauses))
 	}
 	return w
 }
 
-func podsText(u *unstructured.Unstructured, pods int) string {
+func ready(pods int) string {
 	if pods == 1 {
-		return "1 Pod of " + u.GetKind()
+		return "its Pod is ready"
 	}
-	return fmt.Sprintf("%d Pods of %s", pods, u.GetKind())
+	return fmt.Sprintf("its %d Pods are ready", pods)
 }
 
 // replicas is how many Pods a workload has: as written, else as there are.

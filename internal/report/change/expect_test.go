@@ -87,3 +87,14 @@ func TestCriticalPathOfPlan(t *testing.T) {
 		t.Errorf("waves %+v", a.Expected.Waves)
 	}
 }
+
+// Times are written as people do.
+func TestTimesInWords(t *testing.T) {
+	t.Parallel()
+	for limit, want := range map[int]string{45: "45s at most", 60: "1m at most", 90: "1m30s at most", 610: "10m10s at most", 1800: "30m at most", 3600: "1h at most", 5400: "1h30m at most", 36005: "10h0m5s at most"} {
+		a := change.Compare("app", nil, side(t, fmt.Sprintf("apiVersion: batch/v1\nkind: Job\nmetadata: {name: j}\nspec: {activeDeadlineSeconds: %d, template: {spec: {containers: []}}}\n", limit)))
+		if text := change.Text([]*change.App{a}, 0); !strings.Contains(text, ", "+want) {
+			t.Errorf("%d seconds: want %q in\n%s", limit, want, text)
+		}
+	}
+}

@@ -8,10 +8,16 @@ import (
 	"html/template"
 	"strings"
 	"time"
+
+	"github.com/wavetrain/wavetrain/internal/diff"
 )
 
 // HTML writes what happens as a page that needs nothing from elsewhere.
 func HTML(apps []*App, unchanged int) (string, error) {
+	in := map[*App]map[string]int{}
+	for _, a := range apps {
+		_, in[a] = a.common()
+	}
 	page, err := template.New("page").Funcs(template.FuncMap{
 		"path": func(p string) string {
 			if p == "" {
@@ -20,7 +26,15 @@ func HTML(apps []*App, unchanged int) (string, error) {
 			return p
 		},
 		"value": value, "gate": Gate.line, "acting": acting, "unchanged": unchangedIn, "head": (*App).head,
-		"remark": Step.remark, "serious": serious, "atLeast": Expected.atLeast, "share": share100, "join": strings.Join,
+		"common": func(a *App) []string {
+			lines, _ := a.common()
+			for i, text := range lines {
+				lines[i] = fmt.Sprintf("%d objects: %s", in[a][text], text)
+			}
+			return lines
+		},
+		"own":    func(a *App, s Step) []diff.Change { return s.own(in[a]) },
+		"remark": Step.remark, "serious": serious, "atLeast": Expected.atLeast, "span": span, "share": share100, "join": strings.Join,
 	}).Parse(pageText)
 	if err != nil {
 		return "", err
@@ -56,22 +70,23 @@ table { border-collapse: collapse; width: 100%; margin: .2rem 0 .5rem; font: .83
 td { padding: .1rem .6rem .1rem 0; vertical-align: top; overflow-wrap: anywhere } td:first-child { width: 44%; color: var(--faint) }
 .was { color: var(--del); text-decoration: line-through } .now { color: var(--add) }
 .bar { display: flex; height: .6rem; border-radius: 3px; overflow: hidden; background: var(--line); margin: .4rem 0 } .bar span { background: var(--hook); border-right: 1px solid var(--card) }
-ul { margin: .2rem 0; padding-left: 1.2rem } p { margin: .35rem 0 } details > summary { cursor: pointer; color: var(--faint) }
+.fields { font: .83rem/1.45 ui-monospace, monospace } ul { margin: .2rem 0; padding-left: 1.2rem } p { margin: .35rem 0 } details > summary { cursor: pointer; color: var(--faint) }
 </style></head><body>
 <h1>{{.Summary}}</h1>
 {{if gt (len .Apps) 1}}<nav>{{range .Apps}}<a href="#app-{{.Name}}">{{.Name}}</a>{{end}}</nav>{{end}}
-{{range .Apps}}<section id="app-{{.Name}}"><h2>{{.Name}} <small>{{head .}}</small></h2>
+{{range .Apps}}{{$app := .}}<section id="app-{{.Name}}"><h2>{{.Name}} <small>{{head .}}</small></h2>
 {{with .Refused}}<p class="error">A sync would not run now: {{.}}</p>{{end}}
 {{with .Deletes}}<p class="delete"><b>Deletes</b> {{join . ", "}}</p>{{end}}
 {{with .Replaces}}<p class="replace"><b>Replaces</b> {{join . ", "}}</p>{{end}}
 {{range serious .}}<p class="{{.Severity}}"><b>{{.Severity}}</b> {{.Message}} <code>{{.Code}}</code>{{with .Hint}}<br><span class="faint">{{.}}</span>{{end}}</p>{{end}}
 {{with .Restarts}}<p><b>Restarts</b> {{join . ", "}}</p>{{end}}
-{{with .Expected}}{{if .Gates}}<h3>Expected: {{atLeast .}}</h3>{{$all := .Took.Duration}}{{if $all}}<div class="bar">{{range .Critical}}<span style="{{share .Took.Duration $all}}" title="{{.Phase}}/{{.Wave}} {{.Object}} {{.Took.Duration}}"></span>{{end}}</div>{{end}}
+{{with .Expected}}{{if .Gates}}<h3>Expected: {{atLeast .}}</h3>{{$all := .Took.Duration}}{{if $all}}<div class="bar">{{range .Critical}}<span style="{{share .Took.Duration $all}}" title="{{.Phase}}/{{.Wave}} {{.Object}} {{span .Took.Duration}}"></span>{{end}}</div>{{end}}
 <ul>{{range .Gates}}<li>{{gate .}}</li>{{end}}</ul>{{end}}{{end}}
 {{range .Spec}}<table><tr><td>Application {{path .Path}}</td><td><span class="was">{{value .Live}}</span> <span class="now">{{value .Desired}}</span></td></tr></table>{{end}}
+{{with common .}}<h3>In many objects</h3><ul>{{range .}}<li class="fields">{{.}}</li>{{end}}</ul>{{end}}
 {{range .Groups}}{{$same := unchanged .}}{{if not (acting .)}}<h3>{{.Phase}}/{{.Wave}} · {{$same}} unchanged</h3>{{else}}<h3>{{.Phase}}/{{.Wave}}</h3>
 {{range acting .}}<div class="step"><b class="{{.Action}}">{{.Action}}</b><div>{{.Object}}{{with remark .}} <span class="faint">{{.}}</span>{{end}}
-{{if .Changes}}<table>{{range .Changes}}<tr><td>{{path .Path}}</td><td><span class="was">{{value .Live}}</span> <span class="now">{{value .Desired}}</span></td></tr>{{end}}</table>{{end}}</div></div>
+{{with own $app .}}<table>{{range .}}<tr><td>{{path .Path}}</td><td><span class="was">{{value .Live}}</span> <span class="now">{{value .Desired}}</span></td></tr>{{end}}</table>{{end}}</div></div>
 {{end}}{{if $same}}<p class="faint">and {{$same}} unchanged</p>{{end}}{{end}}{{end}}
 {{with .LeftOut}}<details><summary>{{len .}} objects take no part</summary><ul>{{range .}}<li>{{.Object}}: {{.Reason}}</li>{{end}}</ul></details>{{end}}
 </section>

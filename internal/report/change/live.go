@@ -4,6 +4,8 @@
 package change
 
 import (
+	"time"
+
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/wavetrain/wavetrain/internal/diff"
@@ -24,6 +26,17 @@ type Live struct {
 	// API server has against what is desired.
 	Replaces func(plan.Step) bool
 	Refusal  func(plan.Step) string
+	// Took are the times that groups took in the last release.
+	Took []Took
+}
+
+// Took is how long a group took in the last release, and which object was waited for
+// last.
+type Took struct {
+	Phase  string
+	Wave   int
+	Time   time.Duration
+	Object string
 }
 
 // OnCluster works out what a sync would do. It never is nil: an application to which
@@ -35,6 +48,7 @@ func OnCluster(name string, in Live) *App {
 	}
 	a := newApp(name, what, in.Plan)
 	a.fill(live{in})
+	a.Expected.remember(in.Took)
 	return a
 }
 

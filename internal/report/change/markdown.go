@@ -195,8 +195,17 @@ func details(a *App, fields bool, most int) string {
 	for _, c := range a.Spec {
 		fmt.Fprintf(&b, "- Application %s\n", code(line(c)))
 	}
+	lines, in := a.common()
 	if fields {
+		for _, text := range lines {
+			fmt.Fprintf(&b, "- in %d objects %s\n", in[text], code(text))
+		}
+		if len(lines) > 0 {
+			b.WriteString("\n")
+		}
 		writeWaits(&b, a)
+	} else {
+		in = nil
 	}
 	left := 0
 	for _, g := range a.Groups {
@@ -212,7 +221,7 @@ func details(a *App, fields bool, most int) string {
 				continue
 			}
 			most--
-			writeStep(&b, s, fields)
+			writeStep(&b, s, in, fields)
 			if b.Len() > commentLimit {
 				// It does not fit anyway.
 				return b.String()
@@ -230,7 +239,7 @@ func details(a *App, fields bool, most int) string {
 	return b.String()
 }
 
-func writeStep(b *strings.Builder, s Step, fields bool) {
+func writeStep(b *strings.Builder, s Step, common map[string]int, fields bool) {
 	fmt.Fprintf(b, "- %s %s", s.Action, plain(s.Object))
 	if remark := s.remark(); remark != "" {
 		fmt.Fprintf(b, " (%s)", plain(remark))
@@ -239,7 +248,7 @@ func writeStep(b *strings.Builder, s Step, fields bool) {
 	if !fields {
 		return
 	}
-	for _, c := range s.Changes {
+	for _, c := range s.own(common) {
 		fmt.Fprintf(b, "  - %s\n", code(line(c)))
 	}
 }

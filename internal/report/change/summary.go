@@ -6,7 +6,10 @@ package change
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
+	"time"
 
 	"github.com/wavetrain/wavetrain/internal/diag"
 	"github.com/wavetrain/wavetrain/internal/diff"
@@ -16,7 +19,7 @@ import (
 // Summary says in a sentence what happens.
 func Summary(apps []*App, unchanged int) string {
 	if len(apps) == 0 {
-		return fmt.Sprintf("nothing changes in %d applications", unchanged)
+		return "nothing changes in " + many(unchanged, "application")
 	}
 	counts, restarts := map[string]int{}, 0
 	for _, a := range apps {
@@ -27,10 +30,33 @@ func Summary(apps []*App, unchanged int) string {
 			}
 		}
 	}
-	text := fmt.Sprintf("%d of %d applications: %d to create, %d to update, %d to delete, %d hooks to run, %d workloads to restart",
-		len(apps), len(apps)+unchanged, counts[Create], counts[Update], counts[Delete], counts[Hook], restarts)
+	text := fmt.Sprintf("%d of %s: %d to create, %d to update, %d to delete, %s to run, %s to restart",
+		len(apps), many(len(apps)+unchanged, "application"), counts[Create], counts[Update], counts[Delete], many(counts[Hook], "hook"), many(restarts, "workload"))
 	if n := counts[Replace]; n > 0 {
 		text += fmt.Sprintf(", %d to replace", n)
+	}
+	return text
+}
+
+func many(n int, word string) string {
+	if n == 1 {
+		return "1 " + word
+	}
+	return fmt.Sprintf("%d %ss", n, word)
+}
+
+// span is a duration as people write it.
+func span(d time.Duration) string {
+	to := 100 * time.Millisecond
+	if d >= time.Minute {
+		to = time.Second
+	}
+	text := d.Round(to).String()
+	if strings.HasSuffix(text, "m0s") {
+		text = strings.TrimSuffix(text, "0s")
+	}
+	if strings.HasSuffix(text, "h0m") {
+		text = strings.TrimSuffix(text, "0m")
 	}
 	return text
 }
@@ -92,9 +118,37 @@ func (s Step) remark() string {
 func (a *App) head() string {
 	words := []string{a.What}
 	for _, r := range a.Revisions {
+		if r == "" {
+			r = "local files"
+		}
 		words = append(words, short(r))
 	}
 	return strings.Join(words, ", ")
+}
+
+// repeated is in how many objects a change has to be for it to be written once.
+const repeated = 3
+
+// common are the changes that many objects have, as lines in the order of their
+// paths, each with the number of objects.
+func (a *App) common() (lines []string, in map[string]int) {
+	in = map[string]int{}
+	for _, g := range a.Groups {
+		for _, s := range g.Steps {
+			for _, c := range s.Changes {
+				if c.Path != "" {
+					in[line(c)]++
+				}
+			}
+		}
+	}
+	maps.DeleteFunc(in, func(_ string, n int) bool { return n < repeated })
+	return slices.Sorted(maps.Keys(in)), in
+}
+
+// own are the changes of a step that are not written once for many objects.
+func (s Step) own(in map[string]int) []diff.Change {
+	return slices.DeleteFunc(slices.Clone(s.Changes), func(c diff.Change) bool { return in[line(c)] > 0 })
 }
 
 // short is a revision as people write it.
@@ -108,19 +162,30 @@ func short(revision string) string {
 
 // atLeast is the sentence about the whole time.
 func (e Expected) atLeast() string {
-	if e.Took.Duration == 0 {
-		return "nothing in the manifests delays it"
+	text := "as long as each group waits for"
+	if e.Took.Duration > 0 {
+		text = span(e.Took.Duration) + " at least"
 	}
-	return fmt.Sprintf("%s at least", e.Took.Duration)
+	if e.Last.Duration > 0 {
+		text += ", " + span(e.Last.Duration) + " in the last release"
+	}
+	return text
 }
 
 // line is a gate in a line.
 func (g Gate) line() string {
 	text := fmt.Sprintf("%s/%d %s", g.Phase, g.Wave, g.Object)
 	if g.AtLeast.Duration > 0 {
-		text += " " + g.AtLeast.Duration.String()
+		text += " " + span(g.AtLeast.Duration)
 	}
-	return text + ": " + g.Why
+	text += ": " + g.Why
+	if g.Last.Duration > 0 {
+		text += "; in the last release " + span(g.Last.Duration)
+		if g.LastFor != "" && g.LastFor != g.Object {
+			text += ", for " + g.LastFor
+		}
+	}
+	return text
 }
 
 // line is a change of a field in a line.
@@ -139,7 +204,9 @@ func value(v any) string {
 	if v == nil {
 		return "(none)"
 	}
-	if s, ok := v.(string); ok && len(s) > 4*maxValue {
+	if s, ok := v.(string); ok && digestLike(s) {
+		v = s[:8] + "…"
+	} else if ok && len(s) > 4*maxValue {
 		// What is cut off later need not be written first.
 		v = strings.ToValidUTF8(s[:4*maxValue], "") + "…"
 	}
@@ -154,4 +221,11 @@ func value(v any) string {
 		return string(runes[:maxValue]) + "…"
 	}
 	return string(runes)
+}
+
+// digestLike tells whether a text is nothing but a digest: nobody reads it to its
+// end.
+func digestLike(s string) bool {
+	const shortest = 40
+	return len(s) >= shortest && strings.Trim(s, "0123456789abcdef") == ""
 }

@@ -16,8 +16,12 @@ func Text(apps []*App, unchanged int) string {
 		for _, c := range a.Spec {
 			fmt.Fprintf(&b, "  Application  %s\n", line(c))
 		}
+		lines, in := a.common()
+		for _, text := range lines {
+			fmt.Fprintf(&b, "  in %d objects  %s\n", in[text], text)
+		}
 		for _, g := range a.Groups {
-			writeGroup(&b, g)
+			writeGroup(&b, g, in)
 		}
 		a.writeBlast(&b)
 		if len(a.Expected.Gates) > 0 {
@@ -38,7 +42,7 @@ func Text(apps []*App, unchanged int) string {
 	return b.String()
 }
 
-func writeGroup(b *strings.Builder, g Group) {
+func writeGroup(b *strings.Builder, g Group, common map[string]int) {
 	steps, same := acting(g), unchangedIn(g)
 	if len(steps) == 0 {
 		fmt.Fprintf(b, "  %s/%d  %d unchanged\n", g.Phase, g.Wave, same)
@@ -51,7 +55,7 @@ func writeGroup(b *strings.Builder, g Group) {
 			fmt.Fprintf(b, "  (%s)", remark)
 		}
 		b.WriteString("\n")
-		for _, c := range s.Changes {
+		for _, c := range s.own(common) {
 			fmt.Fprintf(b, "             %s\n", line(c))
 		}
 	}

@@ -51,6 +51,10 @@ type group struct {
 	tasks  []*task
 	// batches are the tasks that are applied together, one batch after another.
 	batches [][]*task
+	// began is when the group was begun by this process, last the object that was
+	// settled last.
+	began time.Time
+	last  string
 }
 
 // task is a step at work.

@@ -36,6 +36,9 @@ type Record struct {
 	// Steps by the plan's step ids. A step without an entry is pending.
 	Steps map[string]*StepRecord `json:"steps,omitempty"`
 
+	// Took are the times of the groups that were passed, of those that took any.
+	Took []GroupTime `json:"took,omitempty"`
+
 	// Stop is a request to end the attempt early.
 	Stop *Stop `json:"stop,omitempty"`
 	// Failure is set as soon as the attempt has failed; the SyncFail hooks may
@@ -45,6 +48,14 @@ type Record struct {
 	Wait *Wait `json:"wait,omitempty"`
 	// Outcome is set when the attempt has ended; what is left is tidying up.
 	Outcome *Outcome `json:"outcome,omitempty"`
+}
+
+// GroupTime is how long a group took, and which object was waited for last.
+type GroupTime struct {
+	Phase manifest.Phase `json:"phase"`
+	Wave  int            `json:"wave"`
+	Took  time.Duration  `json:"took"`
+	Last  string         `json:"last,omitempty"`
 }
 
 // NewRecord begins an attempt.
@@ -89,7 +100,7 @@ func (r Record) Mark() string { return mark(r.Operation, r.Attempt) }
 // Clone returns a copy that shares nothing with r.
 func (r Record) Clone() Record {
 	c := r
-	c.Revisions = slices.Clone(r.Revisions)
+	c.Revisions, c.Took = slices.Clone(r.Revisions), slices.Clone(r.Took)
 	c.Steps = make(map[string]*StepRecord, len(r.Steps))
 	for id, s := range r.Steps {
 		copied := *s

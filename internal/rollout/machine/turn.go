@@ -69,6 +69,7 @@ func (t *turn) advance() {
 			t.out.Save = true
 			t.release(g)
 			t.tell(g, event.Event{Type: event.GroupPassed})
+			t.time(g)
 			t.opens = t.now.Add(t.limits.WaveDelay)
 		}
 		t.current++
@@ -89,8 +90,16 @@ func (t *turn) complete(g *group) bool {
 
 func (t *turn) announce(g *group) {
 	if g.number > t.announced {
-		t.announced = g.number
+		t.announced, g.began = g.number, t.now
 		t.tell(g, event.Event{Type: event.GroupStarted})
+	}
+}
+
+// time notes how long a group took. After a restart its beginning is not known.
+func (t *turn) time(g *group) {
+	const worthKnowing = 100 * time.Millisecond
+	if took := t.now.Sub(g.began); !g.began.IsZero() && took >= worthKnowing {
+		t.rec.Took = append(t.rec.Took, GroupTime{Phase: g.phase, Wave: g.wave, Took: took, Last: g.last})
 	}
 }
 
@@ -139,7 +148,7 @@ func (t *turn) act(task *task, a Action) {
 // settle records the end of a task and tells it.
 func (t *turn) settle(task *task, state State, message string) {
 	s := t.edit(task)
-	s.State = state
+	s.State, task.group.last = state, task.key.Short()
 	// Nothing is compared with our write any more; a record is as small as it can be.
 	s.ResourceVersion, s.Generation = "", 0
 	if message != "" {
