@@ -279,23 +279,6 @@ func (m *mirror) has(commit string) bool {
 	return err == nil && m.fetched(commit)
 }
 
-// fetched tells whether a commit was fetched to its end. That it can be read does
-// not tell: git writes object after object, and a ref when all are there.
-func (m *mirror) fetched(commit string) bool {
-	if _, known := m.complete.Load(commit); known {
-		return true
-	}
-	_, err := os.Stat(filepath.Join(m.dir, filepath.FromSlash(keptCommits), commit))
-	if err != nil {
-		packed, errPacked := os.ReadFile(filepath.Join(m.dir, "packed-refs"))
-		if errPacked != nil || !strings.Contains(string(packed), commit+" "+keptCommits+commit+"\n") {
-			return false
-		}
-	}
-	m.complete.Store(commit, true)
-	return true
-}
-
 // examine finds out why the copy lacks a commit: because it was never fetched, or
 // because the copy is damaged. Nobody else writes to it meanwhile.
 func (m *mirror) examine(commit string) {
@@ -361,41 +344,6 @@ func (m *mirror) parseCommit(ctx context.Context, dir, abbreviated string) (stri
 		return "", fmt.Errorf("%q is no commit", abbreviated)
 	}
 	return full, nil
-}
-
-// Of the commits in a mirror the newest are kept when it is tidied up, which is
-// when fetching has left many files.
-const (
-	maxCommits = 200
-	maxPacks   = 50
-)
-
-// keptCommits is below which refs the copy keeps commits.
-const keptCommits = "refs/snapshots/"
-
-// tidy bounds what the mirror takes of the disk. Objects that a reader may still
-// want are not that old.
-func (m *mirror) tidy(ctx context.Context) error {
-	packs, err := filepath.Glob(filepath.Join(m.dir, "objects", "pack", "*.pack"))
-	if err != nil || len(packs) <= maxPacks {
-		return err
-	}
-	out, err := m.store.git.run(ctx, m.dir, "for-each-ref", "--sort=-committerdate", "--format=%(refname)", keptCommits)
-	if err != nil {
-		return m.fail("tidy up the copy of", nil, err)
-	}
-	for i, ref := range strings.Fields(string(out)) {
-		if i < maxCommits {
-			continue
-		}
-		if _, err := m.store.git.run(ctx, m.dir, "update-ref", "-d", ref); err != nil {
-			return m.fail("tidy up the copy of", nil, err)
-		}
-	}
-	if _, err := m.store.git.run(ctx, m.dir, "gc", "--quiet", "--prune=2.hours.ago"); err != nil {
-		return m.fail("tidy up the copy of", nil, err)
-	}
-	return nil
 }
 
 func (m *mirror) repository() Repository {
