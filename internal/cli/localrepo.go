@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -41,7 +42,7 @@ func openLocalRepo(start string) (*localRepo, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open repository: %w", err)
 	}
-	r := &localRepo{dir: dir, files: &recordingFS{FS: root.FS(), read: map[string]string{}}}
+	r := &localRepo{dir: dir, files: &recordingFS{FS: root.FS(), read: map[string]string{}, ids: map[string]string{}}}
 	data, err := r.files.ReadFile(config.FileName)
 	if errors.Is(err, fs.ErrNotExist) {
 		return r, nil
@@ -163,10 +164,12 @@ func sameRepository(a, b string) bool {
 	return plain(a) == plain(b)
 }
 
-// recordingFS remembers the digest of every file that is read.
+// recordingFS remembers the digest of every file that is read, and knows those of
+// files and directories.
 type recordingFS struct {
 	fs.FS
 	read map[string]string
+	ids  map[string]string
 }
 
 // ReadFile reads a file and remembers its digest.
@@ -177,4 +180,27 @@ func (f *recordingFS) ReadFile(name string) ([]byte, error) {
 		f.read[name] = hex.EncodeToString(sum[:])
 	}
 	return data, err
+}
+
+// ObjectID identifies the content of a file, or of all that is below a directory;
+// empty for what is not there.
+func (f *recordingFS) ObjectID(name string) string {
+	if id, ok := f.ids[name]; ok {
+		return id
+	}
+	sum := sha256.New()
+	if data, err := fs.ReadFile(f.FS, name); err == nil {
+		sum.Write(data)
+	} else if list, err := fs.ReadDir(f.FS, name); err == nil {
+		for _, entry := range list {
+			// Git's own files are no content.
+			if entry.Name() != ".git" {
+				fmt.Fprintf(sum, "%s %t %s\n", entry.Name(), entry.IsDir(), f.ObjectID(path.Join(name, entry.Name())))
+			}
+		}
+	} else {
+		return ""
+	}
+	f.ids[name] = hex.EncodeToString(sum.Sum(nil))
+	return f.ids[name]
 }

@@ -31,16 +31,29 @@ func (a *planArguments) betweenCommits(ctx context.Context, s Streams) (apps []*
 		return nil, 0, err
 	}
 	defer func() { _ = os.RemoveAll(trees) }()
-	base, _, err := a.sides(ctx, s, filepath.Join(trees, "base"), a.base)
+	shared := newRenderings()
+	base, err := a.collect(ctx, s, shared, filepath.Join(trees, "base"), a.base)
 	if err != nil {
 		return nil, 0, err
 	}
-	head, services, err := a.sides(ctx, s, filepath.Join(trees, "head"), a.head)
+	head, err := a.collect(ctx, s, shared, filepath.Join(trees, "head"), a.head)
 	if err != nil {
 		return nil, 0, err
 	}
-	apps, unchanged = compareSides(base, head)
-	return apps, unchanged, checkChanged(ctx, apps, services)
+	for _, stray := range head.strays {
+		fmt.Fprintf(s.Err, "Application %s is not planned: its source %s is not this repository\n", stray.written.GetName(), stray.source)
+	}
+	keepChance(base.planned, head.planned)
+	before, err := sidesOf(base.planned)
+	if err != nil {
+		return nil, 0, err
+	}
+	after, err := sidesOf(head.planned)
+	if err != nil {
+		return nil, 0, err
+	}
+	apps, unchanged = compareSides(before, after)
+	return apps, unchanged, checkChanged(ctx, apps, head.planned)
 }
 
 func compareSides(base, head map[string]*change.Side) (apps []*change.App, unchanged int) {
@@ -93,40 +106,45 @@ func checkChanged(ctx context.Context, apps []*change.App, services []planned) e
 	return nil
 }
 
-// sides renders everything as it is at a revision, empty for the work tree. The
+// collect renders everything as it is at a revision, empty for the work tree. The
 // files of a revision are written to tree, and stay there.
-func (a *planArguments) sides(ctx context.Context, s Streams, tree, revision string) (map[string]*change.Side, []planned, error) {
+func (a *planArguments) collect(ctx context.Context, s Streams, shared *renderings, tree, revision string) (*wavesCollector, error) {
 	arguments := a.render
 	if revision != "" {
 		if err := os.MkdirAll(tree, 0o700); err != nil {
-			return nil, nil, err
+			return nil, err
 		}
 		var err error
 		if arguments.inputs, err = checkOut(ctx, s, tree, revision, a.render.inputs); err != nil {
-			return nil, nil, err
+			return nil, err
 		}
 	}
 	collector := newWavesCollector(arguments, s.In)
-	collector.follow = true
+	collector.follow, collector.renderings = true, shared
 	if err := collector.collect(ctx); err != nil {
 		if revision != "" {
 			err = fmt.Errorf("at %s: %w", revision, err)
 		}
-		return nil, nil, err
+		return nil, err
 	}
+	return collector, nil
+}
+
+// sidesOf are applications by name, as they are compared.
+func sidesOf(services []planned) (map[string]*change.Side, error) {
 	sides := map[string]*change.Side{}
-	for _, p := range collector.planned {
+	for _, p := range services {
 		side := &change.Side{Namespace: p.plan.Namespace, Server: p.plan.Server, Objects: p.objects}
 		if p.app != nil {
 			application, err := influential(p.app)
 			if err != nil {
-				return nil, nil, err
+				return nil, err
 			}
 			side.Application = application
 		}
 		sides[p.plan.App] = side
 	}
-	return sides, collector.planned, nil
+	return sides, nil
 }
 
 // influential is an Application without what another revision of the same source

@@ -25,6 +25,7 @@ import (
 	"github.com/wavetrain/wavetrain/internal/manifest"
 	"github.com/wavetrain/wavetrain/internal/plan"
 	"github.com/wavetrain/wavetrain/internal/render"
+	"github.com/wavetrain/wavetrain/internal/render/unstable"
 	"github.com/wavetrain/wavetrain/internal/report/waves"
 )
 
@@ -55,6 +56,12 @@ type wavesCollector struct {
 	restless []render.Restless
 	// strays are the Applications that were passed over.
 	strays []stray
+	// chance are the fields of what was rendered for the next plan that come out
+	// differently each time, by the place of their objects; rendered counts those.
+	chance   []unstable.Field
+	rendered int
+	// renderings is shared by collectors of several revisions.
+	renderings *renderings
 	// instead, when not nil, is done with the sources instead of rendering them.
 	instead func(context.Context, render.Source, render.Target) error
 }
@@ -81,6 +88,8 @@ type planned struct {
 	// restless are the fields that come out differently each time, warnings what else
 	// there is to say about the rendering.
 	restless []render.Restless
+	// chance are the same by the places of their objects.
+	chance   []unstable.Field
 	warnings []diag.Diagnostic
 	// file is where the Application is written, valueFiles the files of the
 	// repository from which Helm has values.
@@ -89,7 +98,7 @@ type planned struct {
 }
 
 func newWavesCollector(args wavesArguments, stdin io.Reader) *wavesCollector {
-	return &wavesCollector{args: args, stdin: stdin, repos: map[string]*localRepo{}, seen: map[string]bool{}}
+	return &wavesCollector{args: args, stdin: stdin, repos: map[string]*localRepo{}, seen: map[string]bool{}, renderings: &renderings{}}
 }
 
 func (c *wavesCollector) collect(ctx context.Context) error {
@@ -412,10 +421,15 @@ func (c *wavesCollector) render(ctx context.Context, src render.Source, target r
 	if c.instead != nil {
 		return nil, c.instead(ctx, src, target)
 	}
-	result, err := render.Render(ctx, src, target)
+	result, err := c.renderings.render(ctx, src, target)
 	if err != nil {
 		return nil, err
 	}
+	for _, field := range result.Unstable.Fields {
+		field.Object += c.rendered
+		c.chance = append(c.chance, field)
+	}
+	c.rendered += len(result.Objects)
 	c.warnings = append(c.warnings, result.Warnings...)
 	c.restless = append(c.restless, result.Restless...)
 	return result.Objects, nil
@@ -439,6 +453,7 @@ func (c *wavesCollector) plan(name, namespace string, objects []manifest.Object,
 	}
 	of.plan, of.objects = plan.Build(in), objects
 	of.restless, c.restless = c.restless, nil
+	of.chance, c.chance, c.rendered = c.chance, nil, 0
 	of.warnings, c.told = c.warnings[c.told:], len(c.warnings)
 	c.planned = append(c.planned, of)
 	c.services = append(c.services, waves.Service{Name: name, Plan: of.plan, Config: of.repo.config})
