@@ -74,6 +74,9 @@ func Checks() []Check {
 			{"invalid-schema", diag.Error, "a value is not what its field wants"},
 			{"unknown-field", diag.Warning, "a kind does not have a field"},
 		}},
+		{run: effectless, Codes: []Code{
+			{"annotation-without-effect", diag.Warning, "an annotation about the order means nothing where it stands, or as it is written"},
+		}},
 		{run: rules},
 		{run: plaintext, Codes: []Code{
 			{"plaintext-secret", diag.Error, "a credential stands in Git in clear"},

@@ -38,7 +38,7 @@ func immutableChanges(w *world) {
 
 // recreated reports whether a hook is deleted before it is made.
 func recreated(s *stage) bool {
-	return len(s.Policies) == 0 || slices.Contains(s.Policies, manifest.BeforeHookCreation) || s.Key.Name == ""
+	return len(s.Policies) == 0 || slices.Contains(s.Policies, manifest.BeforeHookCreation) || s.Object.GetName() == ""
 }
 
 func replaced(u *unstructured.Unstructured) bool {

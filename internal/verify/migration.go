@@ -238,7 +238,7 @@ func runsBeforeMigration(w *world) {
 		}
 		secrets := w.credentials(job)
 		for _, s := range w.stages {
-			if s.at >= job.at || s.hook() || s.Key.Namespace != job.Key.Namespace || !manifest.StartsPods(s.Object.Unstructured) || !w.uses(s, by.container, secrets) {
+			if s.at > job.at || s.hook() || s == job || s.Key.Namespace != job.Key.Namespace || !manifest.StartsPods(s.Object.Unstructured) || !w.uses(s, by.container, secrets) {
 				continue
 			}
 			if slices.ContainsFunc(containers(s.Object.Unstructured), func(c container) bool { return c.init && waitsForMigration(c) }) {
@@ -248,6 +248,11 @@ func runsBeforeMigration(w *world) {
 				fmt.Sprintf("%s starts in %s with the database that %s migrates in %s: it runs with the schema of the release before",
 					s.Key.Short(), s.place(), job.Key.Short(), job.place()),
 				fmt.Sprintf("give %s a wave after %d, if it does not work with both schemas", s.Key.Short(), job.wave))
+			if s.at == job.at {
+				f.Severity = diag.Info
+				f.Message = fmt.Sprintf("%s and %s, which migrates its database, are in one wave: new code may meet the schema of the release before", s.Key.Short(), job.Key.Short())
+				f.Hint = fmt.Sprintf("give %s a wave before %d, or make it a PreSync hook", job.Key.Short(), s.wave)
+			}
 			f.Needs, f.AvailableAt = job.Key, job.place()
 			w.add(s, f)
 		}

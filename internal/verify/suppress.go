@@ -44,7 +44,8 @@ func (s Suppression) covers(f Finding) bool {
 func Suppressions(p *plan.Plan, rules []Rule) (list []Suppression, problems []Finding) {
 	seen := map[manifest.Key]bool{}
 	for _, g := range slices.Concat(p.Groups, p.OnDeletion) {
-		for _, s := range g.Steps {
+		for i := range g.Steps {
+			s := titled(&g.Steps[i])
 			if s.Object == nil || deletes(s.Action) || seen[s.Key] {
 				continue
 			}

@@ -165,6 +165,34 @@ func TestChecks(t *testing.T) {
 			objects: deployment("web", "", "  strategy: {type: Recreate}", "      initContainers: [{name: m, image: x, command: [alembic, upgrade, head]}]"),
 		},
 		{
+			name:    "a wave that is no number",
+			reason:  "it counts as 0",
+			objects: configMap("shop", "argocd.argoproj.io/sync-wave: first"),
+			want:    []string{"annotation-without-effect ConfigMap/shop"},
+		},
+		{
+			name:    "a hook type that does not exist",
+			reason:  "the object is never applied",
+			objects: configMap("shop", "argocd.argoproj.io/hook: Presync"),
+			want:    []string{"annotation-without-effect ConfigMap/shop"},
+		},
+		{
+			name:    "a delete policy that does not exist",
+			objects: configMap("shop", preSync+", argocd.argoproj.io/hook-delete-policy: 'HookSucceeded, HookFinished'"),
+			want:    []string{"annotation-without-effect ConfigMap/shop"},
+		},
+		{
+			name:    "a hook with another name each time",
+			reason:  "BeforeHookCreation finds nothing by its name",
+			objects: strings.Replace(job("load", postSync+", argocd.argoproj.io/hook-delete-policy: BeforeHookCreation", "tty: true"), "name: load", "generateName: load-", 1),
+			want:    []string{"annotation-without-effect Job/load-*"},
+		},
+		{
+			name:    "a wave on Pods and on the object",
+			reason:  "charts put common annotations everywhere",
+			objects: strings.Replace(deployment("web", "argocd.argoproj.io/sync-wave: '1'", "", ""), "metadata: {labels: {app: web}}", "metadata: {labels: {app: web}, annotations: {argocd.argoproj.io/sync-wave: '1'}}", 1),
+		},
+		{
 			name:    "a hook that says what comes of it",
 			reason:  "the Secret is there before the Deployment's wave",
 			objects: join(job("load", preSync+`, wavetrain.dev/produces: "Secret/shop"`, "tty: true"), deployment("web", "", "", "      volumes: [{name: s, secret: {secretName: shop}}]")),

@@ -102,7 +102,7 @@ func newWorld(in Input) *world {
 	}
 	for at, g := range groups {
 		for rank := range g.Steps {
-			s := &stage{Step: &g.Steps[rank], at: at, phase: g.Phase, wave: g.Wave, rank: rank, last: at >= end-1}
+			s := &stage{Step: titled(&g.Steps[rank]), at: at, phase: g.Phase, wave: g.Wave, rank: rank, last: at >= end-1}
 			switch {
 			case deletes(s.Action):
 				w.prunes = append(w.prunes, s)
@@ -119,10 +119,21 @@ func newWorld(in Input) *world {
 	}
 	for at, g := range in.Plan.OnDeletion {
 		for rank := range g.Steps {
-			w.deletion = append(w.deletion, &stage{Step: &g.Steps[rank], at: at, phase: g.Phase, wave: g.Wave, rank: rank})
+			w.deletion = append(w.deletion, &stage{Step: titled(&g.Steps[rank]), at: at, phase: g.Phase, wave: g.Wave, rank: rank})
 		}
 	}
 	return w
+}
+
+// titled gives a hook whose name is generated one to be called by: what it is made
+// from.
+func titled(s *plan.Step) *plan.Step {
+	if s.Key.Name != "" || s.Object == nil {
+		return s
+	}
+	named := *s
+	named.Key.Name = s.Object.GetGenerateName() + "*"
+	return &named
 }
 
 func (w *world) include(s *stage) {
