@@ -101,6 +101,7 @@ func (a *rehearseArguments) run(ctx context.Context, s Streams) error {
 	if err != nil {
 		return withCode(exitUsage, err)
 	}
+	c.Brisk = a.base != ""
 	urls, err := repositoriesOf(dir, known)
 	if err != nil {
 		return err

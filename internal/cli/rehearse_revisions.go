@@ -6,6 +6,7 @@ package cli
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -28,9 +29,10 @@ func layOut(ctx context.Context, s Streams, dir, base, head string) (laidOut str
 	if laidOut, err = os.MkdirTemp("", "wavetrain-rehearse-"); err != nil {
 		return "", nil, err
 	}
+	made := laidOut
 	defer func() {
 		if err != nil {
-			_ = os.RemoveAll(laidOut)
+			_ = os.RemoveAll(made)
 		}
 	}()
 	for name, revision := range map[string]string{"rev1": base, "rev2": head} {
@@ -56,8 +58,18 @@ func layOut(ctx context.Context, s Streams, dir, base, head string) (laidOut str
 	if err != nil {
 		return "", nil, err
 	}
-	return laidOut, urls, os.WriteFile(filepath.Join(laidOut, "app.yaml"), apps, 0o600)
+	return laidOut, urls, errors.Join(
+		os.WriteFile(filepath.Join(laidOut, "app.yaml"), apps, 0o600), os.WriteFile(filepath.Join(laidOut, "sim.yaml"), []byte(quickPods), 0o600))
 }
+
+// quickPods are the rules of a rehearsal that is about order, not about how long Pods
+// take: nobody has said how long.
+const quickPods = `rules:
+  - {match: {kind: Job}, succeedAfter: 200ms}
+  - {match: {kind: Deployment}, readyAfter: 200ms}
+  - {match: {kind: StatefulSet}, readyAfter: 200ms}
+  - {match: {kind: DaemonSet}, readyAfter: 200ms}
+`
 
 // withoutGit is a directory without Git's own.
 type withoutGit struct{ fs.FS }

@@ -15,7 +15,7 @@ import (
 
 // TestLayOut lays two revisions of a folder of a larger repository out.
 func TestLayOut(t *testing.T) {
-	t.Parallel()
+	t.Setenv("TMPDIR", t.TempDir())
 	top := t.TempDir()
 	dir := filepath.Join(top, "deploy")
 	write := func(name, text string) {
@@ -70,9 +70,20 @@ func TestLayOut(t *testing.T) {
 	if got, want := strings.Join(steps, "; "), "commit rev1; app app.yaml; wait settled; commit rev2; wait settled"; got != want {
 		t.Errorf("steps are %q, want %q", got, want)
 	}
+	left := func() int {
+		dirs, err := filepath.Glob(filepath.Join(os.TempDir(), "wavetrain-rehearse-*", "tree-*"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(dirs)
+	}
+	before := left()
 	for _, revision := range []string{"nothing", "HEAD~5"} {
 		if _, _, err := layOut(t.Context(), s, dir, revision, "HEAD"); err == nil || !strings.Contains(err.Error(), revision) {
 			t.Errorf("revision %s: error %v does not name it", revision, err)
 		}
+	}
+	if after := left(); after > before {
+		t.Errorf("%d directories are left behind", after-before)
 	}
 }

@@ -30,6 +30,9 @@ type Case struct {
 	// Variant chooses the files with that ending: sim-x.yaml, steps-x.yaml.
 	Variant string
 	Steps   []Step
+	// Brisk takes things for settled sooner when everything has converged: for whoever
+	// is interested in nothing else.
+	Brisk bool
 }
 
 // Step is one thing that is done.

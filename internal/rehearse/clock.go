@@ -29,6 +29,12 @@ func (c *clock) at(t time.Time) time.Time {
 	return t.Add(c.skipped)
 }
 
+func (c *clock) ahead() time.Duration {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.skipped
+}
+
 func (c *clock) skip(d time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -74,10 +80,14 @@ func (w *world) hurry(ctx context.Context, end time.Time) error {
 	return w.sandbox.Skip(ctx, d)
 }
 
-// expects tells whether the simulation is about to do something by itself.
+// expects tells whether the simulation is about to do something by itself, or has done
+// so a moment ago.
 func (w *world) expects(ctx context.Context) (bool, error) {
 	_, pending, err := w.sandbox.Next(ctx)
-	return pending, err
+	if pending {
+		w.expected = time.Now()
+	}
+	return time.Since(w.expected) < calm, err
 }
 
 // timed tells whether somebody besides the simulation has something to do at a later

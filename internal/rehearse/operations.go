@@ -81,7 +81,7 @@ func (c *chronicle) attempt(app string, number int, began, at time.Time) *Operat
 			}
 		}
 	}
-	started := began
+	started := began.Add(c.ahead())
 	if number > 1 {
 		started = at
 	}

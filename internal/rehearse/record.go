@@ -37,6 +37,8 @@ type chronicle struct {
 	moved time.Time
 	// tell, if not nil, is told of every event.
 	tell func(Event)
+	// ahead is how far the time of the rehearsal is ahead of the real one.
+	ahead func() time.Duration
 	// revisions names commits.
 	revisions map[string]string
 }
@@ -54,7 +56,7 @@ type seen struct {
 }
 
 func newChronicle(tell func(Event)) *chronicle {
-	return &chronicle{objects: map[types.UID]*seen{}, tell: tell, revisions: map[string]string{}}
+	return &chronicle{objects: map[types.UID]*seen{}, tell: tell, revisions: map[string]string{}, ahead: func() time.Duration { return 0 }}
 }
 
 // step notes what is done by hand.

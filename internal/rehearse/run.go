@@ -117,7 +117,7 @@ func (w *world) hang(ctx context.Context, name string) Hang {
 		destination, end, err := controller.OpenDestination(ctx, w.controllerOptions(&atomic.Bool{}), w.client, app.Spec.Destination)
 		if err != nil {
 			h.Obstacles = why.Obstacles(app)
-			h.Text = h.Lines()
+			h.Text = append(h.Text, h.Lines()...)
 			return h
 		}
 		defer end()
@@ -127,6 +127,6 @@ func (w *world) hang(ctx context.Context, name string) Hang {
 		h.Answer = answer
 		h.App, h.Waits = name, true
 	}
-	h.Text = h.Lines()
+	h.Text = append(h.Text, h.Lines()...)
 	return h
 }

@@ -20,6 +20,8 @@ import (
 const (
 	// calm is how long nothing may change before things have settled.
 	calm = 5 * time.Second
+	// briskCalm is the same where everything has converged and nobody asks for more.
+	briskCalm = 2 * time.Second
 	// glance is how often a wait looks.
 	glance = 100 * time.Millisecond
 	// lag is how long an Application that a commit does not concern may take to say
@@ -156,7 +158,8 @@ func (w *world) objectIs(ctx context.Context, what waitStep) (bool, error) {
 // settled tells whether every Application has seen the branch's head, nothing is
 // running or about to be tried again, and nothing has changed for a while.
 func (w *world) settled(ctx context.Context) (bool, error) {
-	if w.touching.Load() > 0 || w.now().Sub(w.chronicle.quietSince()) < calm {
+	still := w.now().Sub(w.chronicle.quietSince())
+	if w.touching.Load() > 0 || still < calm && (!w.brisk || still < briskCalm) {
 		return false, nil
 	}
 	var list v1alpha1.ApplicationList
@@ -175,6 +178,9 @@ func (w *world) settled(ctx context.Context) (bool, error) {
 		if !w.hasSeen(app) && time.Since(w.headAt) < lag {
 			return false, nil
 		}
+		if still < calm && !converged(app) {
+			return false, nil
+		}
 		progressing = progressing || app.Status.Health.Status == v1alpha1.HealthProgressing
 	}
 	if !progressing {
@@ -183,6 +189,11 @@ func (w *world) settled(ctx context.Context) (bool, error) {
 	// What is on its way and will still get somewhere has not settled.
 	expects, err := w.expects(ctx)
 	return !expects, err
+}
+
+func converged(app *v1alpha1.Application) bool {
+	return app.Status.Sync.Status == v1alpha1.SyncStatusSynced && app.Status.Health.Status == v1alpha1.HealthHealthy &&
+		app.Status.OperationState != nil && app.Status.OperationState.Phase.Successful()
 }
 
 // underway tells whether an operation runs, or an Application is on its way: then

@@ -68,6 +68,8 @@ type Options struct {
 type world struct {
 	opts Options
 	dir  string
+	// brisk is the case's.
+	brisk bool
 
 	sandbox   *sandbox.Sandbox
 	config    *rest.Config
@@ -91,6 +93,8 @@ type world struct {
 	headAt time.Time
 	// clock is ahead of the real one by what was skipped.
 	clock *clock
+	// expected is when the simulation had something to do last.
+	expected time.Time
 	// touching counts what goes on in the background.
 	touching atomic.Int32
 
@@ -110,8 +114,8 @@ type running struct {
 
 // start brings everything up.
 func start(ctx context.Context, c *Case, opts Options) (*world, error) {
-	w := &world{opts: opts, dir: c.Dir, life: ctx, chronicle: newChronicle(opts.Tell), rollouts: newRollouts(opts.Progress), result: &Result{}, clock: &clock{}}
-	w.rollouts.at = w.clock.at
+	w := &world{opts: opts, dir: c.Dir, brisk: c.Brisk, life: ctx, chronicle: newChronicle(opts.Tell), rollouts: newRollouts(opts.Progress), result: &Result{}, clock: &clock{}}
+	w.rollouts.at, w.chronicle.ahead = w.clock.at, w.clock.ahead
 	stage := opts.Stage
 	if stage == nil {
 		stage = func(string) {}

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/wavetrain/wavetrain/api/v1alpha1"
+	"github.com/wavetrain/wavetrain/internal/health"
 	"github.com/wavetrain/wavetrain/internal/manifest"
 	"github.com/wavetrain/wavetrain/internal/plan"
 	"github.com/wavetrain/wavetrain/internal/rollout/machine"
@@ -22,6 +23,8 @@ type Answer struct {
 	// Phase and Operation are what the last operation says of itself.
 	Phase     string `json:"phase,omitempty"`
 	Operation string `json:"operation,omitempty"`
+	// Health is that of the Application if it is not Healthy, with its reason.
+	Health string `json:"health,omitempty"`
 	// Gate is where the operation stands.
 	Gate *Gate `json:"gate,omitempty"`
 	// Chains lead from what is waited for down to what it hangs on.
@@ -58,7 +61,14 @@ func (e Explainer) Application(ctx context.Context, app *v1alpha1.Application, p
 			wait = nil
 		}
 	}
-	for _, key := range Questions(app, wait) {
+	questions := Questions(app, wait)
+	if h := app.Status.Health; h.Status != v1alpha1.HealthHealthy && h.Status != "" {
+		a.Health = strings.TrimSuffix(string(h.Status)+": "+h.Message, ": ")
+		if len(questions) == 0 {
+			questions = e.unwellOf(ctx, app)
+		}
+	}
+	for _, key := range questions {
 		chain, err := e.Explain(ctx, key)
 		if err != nil {
 			return a, err
@@ -68,8 +78,28 @@ func (e Explainer) Application(ctx context.Context, app *v1alpha1.Application, p
 		}
 	}
 	failed := app.Status.OperationState != nil && app.Status.OperationState.Phase.Completed() && !app.Status.OperationState.Phase.Successful()
-	a.Waits = running || failed || len(a.Chains)+len(a.Obstacles) > 0 || app.Operation != nil || app.DeletionTimestamp != nil
+	a.Waits = running || failed || a.Health != "" || len(a.Chains)+len(a.Obstacles) > 0 || app.Operation != nil || app.DeletionTimestamp != nil
 	return a, nil
+}
+
+// unwellOf are the objects of an Application that are not as they should be, found by
+// looking at them: what the Application lists need not say.
+func (e Explainer) unwellOf(ctx context.Context, app *v1alpha1.Application) []manifest.Key {
+	judge := e.Judge
+	if judge == nil {
+		judge = health.Of
+	}
+	var keys []manifest.Key
+	for _, r := range app.Status.Resources {
+		u, err := e.Cluster.Current(ctx, keyOf(r))
+		if err != nil || r.Hook {
+			continue
+		}
+		if verdict := judge(u); verdict.Known && verdict.Status != health.Healthy && len(keys) < maxQuestions {
+			keys = append(keys, keyOf(r))
+		}
+	}
+	return keys
 }
 
 // Object says why an object does not get on.
@@ -117,6 +147,9 @@ func (a Answer) Lines() []string {
 	}
 	if len(lines) == 0 && a.Operation != "" && a.Phase != string(v1alpha1.OperationSucceeded) {
 		lines = append(lines, "the operation is "+a.Phase+": "+a.Operation)
+	}
+	if len(lines) == 0 && a.Health != "" {
+		lines = append(lines, "it is "+a.Health)
 	}
 	return append(lines, a.Obstacles...)
 }

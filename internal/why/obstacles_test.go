@@ -179,6 +179,13 @@ status:
   operationState: {phase: Succeeded, syncResult: {resources: [{kind: ConfigMap, name: old, namespace: shop, status: PruneSkipped, message: "still used by Pod/web-1"}]}}`,
 			"ConfigMap/old is to be pruned: still used by Pod/web-1", true,
 		},
+		"unhealthy": {
+			"what its objects do not explain it explains itself",
+			`
+spec: {destination: {namespace: shop}, syncPolicy: {automated: {}}}
+status: {sync: {status: Synced}, health: {status: Degraded, message: "Caused by x"}, operationState: {phase: Succeeded, message: successfully synced}}`,
+			"it is Degraded: Caused by x", true,
+		},
 		"done": {
 			"what is done waits for nothing",
 			`
