@@ -107,7 +107,39 @@ func (r *repositories) find(ctx context.Context, url, project string) (source.Re
 	}
 	repo := known.find(url, project)
 	repo.Related = func(ctx context.Context, url string) (source.Repository, error) { return r.find(ctx, url, project) }
+	repo.Named = func(ctx context.Context, name string) (source.Repository, bool, error) {
+		return r.named(ctx, name, project)
+	}
 	return repo, nil
+}
+
+// named finds a chart repository by its name.
+func (r *repositories) named(ctx context.Context, name, project string) (source.Repository, bool, error) {
+	known, err := r.registry(ctx)
+	if err != nil {
+		return source.Repository{}, false, err
+	}
+	url, ok := known.urlOf(name, project)
+	if !ok {
+		return source.Repository{}, false, nil
+	}
+	repo, err := r.find(ctx, url, project)
+	return repo, true, err
+}
+
+// urlOf is the URL of the chart repository with a name, the project's own before one
+// for all.
+func (g *registry) urlOf(name, project string) (url string, ok bool) {
+	for _, e := range g.repositories {
+		mine := e.get("project") == project
+		if kind := source.Kind(e.get("type")); kind != source.Helm && kind != source.OCI || name == "" || e.get("name") != name || !mine && e.get("project") != "" {
+			continue
+		}
+		if !ok || mine && project != "" {
+			url, ok = e.get(SecretKeyURL), true
+		}
+	}
+	return url, ok
 }
 
 // registry reads Secrets and ConfigMaps, for a moment for all who ask.

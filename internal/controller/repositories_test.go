@@ -70,7 +70,7 @@ func TestFindRepository(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			c.want.URL = c.url
-			if diff := cmp.Diff(c.want, known.find(c.url, c.project), cmpopts.IgnoreFields(source.Repository{}, "Related")); diff != "" {
+			if diff := cmp.Diff(c.want, known.find(c.url, c.project), cmpopts.IgnoreFields(source.Repository{}, "Related", "Named")); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", c.reason, diff)
 			}
 		})
@@ -85,5 +85,26 @@ func TestRewriteWins(t *testing.T) {
 	}}
 	if got := known.find(url, ""); got.FetchURL != "http://127.0.0.1:1/repo.git" || got.Credentials.Username != "" {
 		t.Errorf("fetched from %q as %q", got.FetchURL, got.Credentials.Username)
+	}
+}
+
+func TestRepositoriesByName(t *testing.T) {
+	known := registry{repositories: []entry{
+		secret("a", "url", "https://charts.example.test/own", "type", "helm", "name", "stable", "project", "shop"),
+		secret("b", "url", "https://charts.example.test/all", "type", "helm", "name", "stable"),
+		secret("c", "url", "https://charts.example.test/other", "type", "helm", "name", "theirs", "project", "other"),
+		secret("d", "url", "https://git.example.test/x", "type", "git", "name", "git"),
+		secret("e", "url", "https://charts.example.test/nameless", "type", "helm"),
+	}}
+	for _, c := range []struct{ reason, name, project, want string }{
+		{"the project's own wins", "stable", "shop", "https://charts.example.test/own"},
+		{"one for all", "stable", "default", "https://charts.example.test/all"},
+		{"that of another project", "theirs", "shop", ""},
+		{"a Git repository has no charts", "git", "shop", ""},
+		{"no name is no name", "", "shop", ""},
+	} {
+		if url, ok := known.urlOf(c.name, c.project); url != c.want || ok != (c.want != "") {
+			t.Errorf("%s: %q, %v; want %q", c.reason, url, ok, c.want)
+		}
 	}
 }

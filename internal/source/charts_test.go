@@ -357,6 +357,15 @@ func TestDependenciesAreFetched(t *testing.T) {
 	with := source.Repository{URL: repo.URL, Related: func(_ context.Context, url string) (source.Repository, error) {
 		return source.Repository{URL: url, PlainHTTP: true}, nil
 	}}
+	named := with
+	named.Named = func(_ context.Context, name string) (source.Repository, bool, error) {
+		return source.Repository{URL: server.URL}, name == "stable", nil
+	}
+	if tree, err := opened(t, store, source.Target{Repository: named, Charts: "named"}); err != nil {
+		t.Error(err)
+	} else if _, err := fs.Stat(tree, "named/charts/redis-1.1.0/Chart.yaml"); err != nil {
+		t.Error(err)
+	}
 	tree, err := opened(t, store, source.Target{Repository: with, Charts: "shop"})
 	if err != nil {
 		t.Fatal(err)

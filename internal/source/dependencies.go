@@ -177,16 +177,13 @@ func (c *completion) dependency(ctx context.Context, dir, from string, d depende
 	if d.Repository == "" || c.vendored(dir, d.Name) {
 		return nil
 	}
-	if strings.HasPrefix(d.Repository, "@") || strings.HasPrefix(d.Repository, "alias:") {
-		return fmt.Errorf("%s: dependency %s is in the repository %q, a name that only the machine knows where it was given: write its URL", from, d.Name, d.Repository)
-	}
 	wanted, err := lock.version(d)
 	if err != nil {
 		return fmt.Errorf("%s: %w", from, err)
 	}
-	repo, err := c.target.Repository.related(ctx, d.Repository)
+	repo, err := c.repository(ctx, d)
 	if err != nil {
-		return err
+		return fmt.Errorf("%s: %w", from, err)
 	}
 	wants := Target{Repository: repo, Chart: d.Name, Revision: wanted, PassCredentials: c.target.PassCredentials}
 	version, err := c.store.Locate(ctx, wants)
@@ -199,6 +196,25 @@ func (c *completion) dependency(ctx context.Context, dir, from string, d depende
 	}
 	c.mounts[path.Join(dir, "charts", d.Name+"-"+version)] = tree
 	return nil
+}
+
+// repository is where a dependency comes from: a URL, or the name that a repository
+// Secret gives to one.
+func (c *completion) repository(ctx context.Context, d dependency) (Repository, error) {
+	name, named := strings.CutPrefix(d.Repository, "@")
+	if !named {
+		name, named = strings.CutPrefix(d.Repository, "alias:")
+	}
+	if !named {
+		return c.target.Repository.related(ctx, d.Repository)
+	}
+	if find := c.target.Repository.Named; find != nil {
+		if repo, ok, err := find(ctx, name); ok || err != nil {
+			return repo, err
+		}
+	}
+	return Repository{}, fmt.Errorf("dependency %s is in the repository %q, but no repository Secret of type helm has this name: write its URL, or add it with `wavetrain repo add URL --type helm --name %s`",
+		d.Name, d.Repository, name)
 }
 
 func sameChartRepository(a, b dependency) bool {

@@ -45,6 +45,9 @@ type Repository struct {
 	// Related finds a repository that this one refers to, a submodule or the
 	// dependency of a chart, with what the same project may use. May be nil.
 	Related func(ctx context.Context, url string) (Repository, error)
+	// Named finds a chart repository by the name that somebody has given it; ok is false
+	// if nobody has. May be nil.
+	Named func(ctx context.Context, name string) (repo Repository, ok bool, err error)
 }
 
 func (r Repository) fetchURL() string {
