@@ -21,10 +21,12 @@ import (
 
 	"github.com/wavetrain/wavetrain/api/v1alpha1"
 	"github.com/wavetrain/wavetrain/internal/controller"
+	"github.com/wavetrain/wavetrain/internal/diag"
 	"github.com/wavetrain/wavetrain/internal/diff"
 	"github.com/wavetrain/wavetrain/internal/manifest"
 	"github.com/wavetrain/wavetrain/internal/pipeline"
 	"github.com/wavetrain/wavetrain/internal/plan"
+	"github.com/wavetrain/wavetrain/internal/render"
 	"github.com/wavetrain/wavetrain/internal/report/change"
 	"github.com/wavetrain/wavetrain/internal/report/findings"
 	"github.com/wavetrain/wavetrain/internal/source"
@@ -76,6 +78,8 @@ type planner struct {
 	*planCluster
 	client client.Client
 	opts   controller.Options
+	// shared plans what comes from repositories.
+	shared *controller.Forecaster
 }
 
 // planner connects. What it returns besides tidies up.
@@ -94,13 +98,17 @@ func (a *planArguments) planner(s Streams) (*planner, func(), error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	tidy := func() { _ = os.RemoveAll(mirrors) }
 	store, err := source.NewStore(source.Options{Dir: mirrors, Env: s.gitEnv()})
 	if err != nil {
-		tidy()
+		_ = os.RemoveAll(mirrors)
 		return nil, nil, err
 	}
-	return &planner{planCluster: c, client: connected, opts: controller.Options{Config: cfg, Namespace: c.namespace, Sources: store}}, tidy, nil
+	p := &planner{planCluster: c, client: connected, opts: controller.Options{Config: cfg, Namespace: c.namespace, Sources: store}}
+	p.shared = controller.NewForecaster(p.opts, connected)
+	return p, func() {
+		p.shared.Close()
+		_ = os.RemoveAll(mirrors)
+	}, nil
 }
 
 // planApps plans syncs of Applications of the cluster.
@@ -124,16 +132,16 @@ func (a *planArguments) planApps(ctx context.Context, s Streams) (apps []*change
 		if err != nil {
 			return nil, 0, nil, err
 		}
-		planned, sync, err := p.plan(ctx, app, spec, local)
+		what, sync, err := p.plan(ctx, planned{app: app}, spec, local)
 		if err != nil {
 			return nil, 0, nil, err
 		}
-		if planned == nil {
+		if what == nil {
 			unchanged++
 			continue
 		}
-		planned.Name = nameBeside(list, spec)
-		apps, syncs[planned.Name] = append(apps, planned), sync
+		what.Name = nameBeside(list, spec)
+		apps, syncs[what.Name] = append(apps, what), sync
 	}
 	return apps, unchanged, syncs, nil
 }
@@ -187,25 +195,54 @@ func (p *planner) applications(ctx context.Context) ([]*v1alpha1.Application, er
 	return list, nil
 }
 
-// plan plans a sync of app, which stands in the cluster as spec. It is nil if
-// nothing happens.
-func (p *planner) plan(ctx context.Context, app, spec *v1alpha1.Application, local map[int]source.Tree) (*change.App, plannedSync, error) {
+// forecast plans a sync of app, which stands in the cluster as spec.
+func (p *planner) forecast(ctx context.Context, app, spec *v1alpha1.Application, local map[int]source.Tree) (*controller.Forecast, v1alpha1.Operation, func(), error) {
 	op, err := p.operation(spec)
+	if err != nil {
+		return nil, op, nil, err
+	}
+	forecaster, end := p.shared, func() {}
+	if len(local) > 0 {
+		// These directories are this Application's alone.
+		opts := p.opts
+		opts.Rendering = pipeline.Rendering{Local: local}
+		forecaster = controller.NewForecaster(opts, p.client)
+		end = forecaster.Close
+	}
+	f, err := forecaster.Forecast(ctx, app, spec, op)
+	if err != nil {
+		end()
+		return nil, op, nil, fmt.Errorf("plan application %q: %w", app.Name, err)
+	}
+	return f, op, end, nil
+}
+
+// plan plans a sync of a service's Application, which stands in the cluster as spec.
+// It is nil if nothing happens.
+func (p *planner) plan(ctx context.Context, service planned, spec *v1alpha1.Application, local map[int]source.Tree) (*change.App, plannedSync, error) {
+	f, op, end, err := p.forecast(ctx, service.app, spec, local)
 	if err != nil {
 		return nil, plannedSync{}, err
 	}
-	opts := p.opts
-	opts.Rendering = pipeline.Rendering{Local: local}
-	f, err := controller.NewForecast(ctx, opts, p.client, app, spec, op)
-	if err != nil {
-		return nil, plannedSync{}, fmt.Errorf("plan application %q: %w", app.Name, err)
+	defer end()
+	what := changeOf(service.app.Name, f)
+	if !what.Acts() || f.Released && onlyHooks(what) {
+		return nil, plannedSync{}, nil
 	}
-	defer f.Close()
+	service.plan, service.restless, service.live = f.Comparison.Plan, f.Restless, clusterLook{ctx, f}
+	if what.Findings, err = checkPlanned(ctx, service); err != nil {
+		return nil, plannedSync{}, err
+	}
+	return what, plannedSync{ID: f.Saved.ID(), Prune: op.Sync.Prune, Options: op.Sync.SyncOptions, Plan: f.Saved}, nil
+}
+
+// changeOf is what a forecast does.
+func changeOf(name string, f *controller.Forecast) *change.App {
 	var took []change.Took
 	for _, t := range f.Took {
 		took = append(took, change.Took{Phase: string(t.Phase), Wave: t.Wave, Time: t.Took, Object: t.Last})
 	}
-	what := change.OnCluster(app.Name, change.Live{
+	what := change.OnCluster(name, change.Live{
 		Plan: f.Comparison.Plan, First: f.First, Replaces: f.Replaces, Took: took,
 		Was:     func(s plan.Step) *unstructured.Unstructured { return f.Live[s.Key] },
 		Changes: func(s plan.Step) []diff.Change { return f.Verdicts[s.Key].Changes },
@@ -217,14 +254,24 @@ func (p *planner) plan(ctx context.Context, app, spec *v1alpha1.Application, loc
 		},
 	})
 	what.Refused = f.Refused
-	if !what.Acts() || f.Released && onlyHooks(what) {
-		return nil, plannedSync{}, nil
+	return what
+}
+
+// checkPlanned runs the checks of verify on an Application's plan: with what its
+// repository says about them, if it lies on this machine.
+func checkPlanned(ctx context.Context, service planned) ([]findings.Finding, error) {
+	// What comes out differently each time is judged with the plan.
+	p := *service.plan
+	p.Findings = slices.DeleteFunc(slices.Clone(p.Findings), func(d diag.Diagnostic) bool { return d.Code == render.CodeNondeterministic })
+	service.plan = &p
+	if service.repo != nil {
+		_, list, err := verifyAll(ctx, []planned{service}, nil)
+		return slices.DeleteFunc(list, func(f findings.Finding) bool { return f.App != service.plan.App }), err
 	}
-	what.Findings = findings.Of(what.Name, verify.Run(verify.Input{
-		Plan: f.Comparison.Plan, Live: clusterLook{ctx, f.Preview}, Ignores: ignoresOf(app),
-		Unstable: planned{plan: f.Comparison.Plan, restless: f.Restless}.unstable(),
-	}))
-	return what, plannedSync{ID: f.Saved.ID(), Prune: op.Sync.Prune, Options: op.Sync.SyncOptions, Plan: f.Saved}, nil
+	found := verify.Run(verify.Input{Plan: service.plan, Live: service.live, Ignores: ignoresOf(service.app), Unstable: service.unstable()})
+	own, problems := verify.Suppressions(service.plan, nil)
+	kept, _ := verify.Suppress(append(found, problems...), own)
+	return findings.Of(service.app.Name, kept), nil
 }
 
 // onlyHooks tells whether a sync would do nothing but run hooks: of a release that
@@ -242,13 +289,13 @@ func onlyHooks(a *change.App) bool {
 
 // clusterLook answers what a cluster holds.
 type clusterLook struct {
-	ctx     context.Context
-	preview *controller.Preview
+	ctx      context.Context
+	forecast *controller.Forecast
 }
 
 // Get implements verify.Live.
 func (c clusterLook) Get(k manifest.Key) (*unstructured.Unstructured, bool) {
-	live, err := c.preview.Look(c.ctx, k)
+	live, err := c.forecast.Look(c.ctx, k)
 	return live, err == nil
 }
 
@@ -310,6 +357,7 @@ func (p *planner) planFile(ctx context.Context, service planned) (*change.App, e
 			return nil, err
 		}
 	}
-	planned, _, err := p.plan(ctx, app, spec, trees)
-	return planned, err
+	service.app = app
+	what, _, err := p.plan(ctx, service, spec, trees)
+	return what, err
 }

@@ -346,6 +346,51 @@ func TestPlanThenSync(t *testing.T) {
 		t.Errorf("the operation that has ended keeps %d characters of its plan", len(info.Value))
 	}
 	w.refusesAnotherSpec()
+	w.plansSeveral()
+}
+
+// plansSeveral plans an Application that is new, of which values come out differently
+// each time, beside one to which nothing happens.
+func (w *plannedWorld) plansSeveral() {
+	w.Helper()
+	w.repo.Commit("random", map[string]string{
+		"random/Chart.yaml":          "apiVersion: v2\nname: random\nversion: 1.0.0\n",
+		"random/templates/all.yaml":  "apiVersion: v1\nkind: Secret\nmetadata: {name: random}\nstringData: {password: {{ randAlphaNum 20 }}}\n",
+		"random/templates/conf.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: random, annotations: {argocd.argoproj.io/sync-wave: \"1\"}}\ndata: {chance: {{ randAlphaNum 20 }}}\n",
+	})
+	app := w.application()
+	app.ObjectMeta = metav1.ObjectMeta{Namespace: w.control, Name: "random", Labels: map[string]string{"team": "shop"}}
+	app.Spec.Source.Path, app.Status = "random", v1alpha1.ApplicationStatus{}
+	if err := w.client.Create(w.Context(), app); err != nil {
+		w.Fatal(err)
+	}
+	file := filepath.Join(w.TempDir(), "several.json")
+	stdout, _ := w.cli(exitOK, "plan", "--selector", "team=shop", "--out", file)
+	if !strings.Contains(stdout, "random (new, ") || !strings.HasSuffix(stdout, "1 of 2 applications: 2 to create, 0 to update, 0 to delete, 0 hooks to run, 0 workloads to restart\n") {
+		w.Errorf("the plan of several:\n%s", stdout)
+	}
+	if strings.Count(stdout, "[nondeterministic-render]") != 2 {
+		w.Errorf("findings of the plan:\n%s", stdout)
+	}
+	w.sync(exitOK, file)
+	w.cli(exitOK, "plan", "--all", "--detailed-exitcode")
+
+	dir := filepath.Join(w.repo.Dir, "random")
+	if err := os.WriteFile(filepath.Join(dir, "templates", "more.yaml"), []byte(plannedConfig("more", "0", "one")), 0o600); err != nil {
+		w.Fatal(err)
+	}
+	if stdout, _ := w.cli(exitChanges, "plan", "--app", "random", "--local", dir, "--detailed-exitcode"); !strings.Contains(stdout, "create   ConfigMap/more") {
+		w.Errorf("the plan of a directory:\n%s", stdout)
+	}
+	file = filepath.Join(w.repo.Dir, "random.yaml")
+	manifest := fmt.Sprintf("apiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {name: random, namespace: %s}\nspec:\n  source: {repoURL: %q, path: random, targetRevision: main}\n  destination: {server: %s, namespace: %s}\n",
+		w.control, w.repo.URL, v1alpha1.InClusterServer, w.target)
+	if err := os.WriteFile(file, []byte(manifest), 0o600); err != nil {
+		w.Fatal(err)
+	}
+	if stdout, _ := w.cli(exitOK, "plan", "--live", file); !strings.Contains(stdout, "random (changed, local files)") || !strings.Contains(stdout, "1 of 1 application: 1 to create") {
+		w.Errorf("the plan of files:\n%s", stdout)
+	}
 }
 
 // holdsNoSecret fails if a kept plan has a value of a Secret in it.

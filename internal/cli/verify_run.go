@@ -48,7 +48,7 @@ func verifyAll(ctx context.Context, services []planned, strays []stray) (apps []
 			return nil, nil, err
 		}
 		found := verify.Run(verify.Input{
-			Plan: s.plan, Base: s.base, External: external, Table: table, Rules: rules, Ignores: ignoresOf(s.app),
+			Plan: s.plan, Live: s.live, Base: s.base, External: external, Table: table, Rules: rules, Ignores: ignoresOf(s.app),
 			Elsewhere: func(k manifest.Key) string { return elsewhere.besides(s.plan, k) },
 			Unstable:  s.unstable(), Definitions: definitions.besides(s.plan), Nodes: s.repo.nodes(s.destination()...),
 		})

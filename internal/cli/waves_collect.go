@@ -27,6 +27,7 @@ import (
 	"github.com/wavetrain/wavetrain/internal/render"
 	"github.com/wavetrain/wavetrain/internal/render/unstable"
 	"github.com/wavetrain/wavetrain/internal/report/waves"
+	"github.com/wavetrain/wavetrain/internal/verify"
 )
 
 const defaultNamespace = "default"
@@ -82,6 +83,8 @@ type planned struct {
 	repo    *localRepo
 	// base is what the plan leads away from, by key; nil for nothing.
 	base map[manifest.Key]manifest.Object
+	// live is the cluster that it is planned for, nil without one.
+	live verify.Live
 	// app is nil for a chart, a directory or manifests; written is its manifest.
 	app     *v1alpha1.Application
 	written manifest.Object

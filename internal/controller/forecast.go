@@ -9,18 +9,46 @@ import (
 	"fmt"
 	"time"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/wavetrain/wavetrain/api/v1alpha1"
 	"github.com/wavetrain/wavetrain/internal/cluster"
+	"github.com/wavetrain/wavetrain/internal/manifest"
+	"github.com/wavetrain/wavetrain/internal/pipeline"
 	"github.com/wavetrain/wavetrain/internal/plan"
 	"github.com/wavetrain/wavetrain/internal/plan/saved"
+	"github.com/wavetrain/wavetrain/internal/render"
 	"github.com/wavetrain/wavetrain/internal/rollout/machine"
 )
 
+// Forecaster plans operations as the controller would, and writes nothing. What it
+// has seen of clusters and repositories serves all of them. It is not safe for
+// concurrent use.
+type Forecaster struct {
+	opts   Options
+	client client.Client
+	// by namespace of Applications.
+	by map[string]*applications
+}
+
+// NewForecaster connects to nothing yet. Close it after use.
+func NewForecaster(opts Options, c client.Client) *Forecaster {
+	return &Forecaster{opts: opts, client: c, by: map[string]*applications{}}
+}
+
+// Close ends the connections to clusters.
+func (f *Forecaster) Close() {
+	for _, a := range f.by {
+		a.end()
+	}
+}
+
 // Forecast is what an operation would do now.
 type Forecast struct {
-	*Preview
+	*pipeline.Comparison
+	// Restless are the fields that every rendering gives another value.
+	Restless []render.Restless
 	// Saved is the plan in the form in which it can be handed to an operation.
 	Saved saved.Plan
 	// First is true when the Application has never been released.
@@ -36,20 +64,27 @@ type Forecast struct {
 	op      v1alpha1.Operation
 }
 
-// NewForecast plans an operation on an Application as the controller would, and
-// writes nothing. App may name other revisions than spec, which is the Application
-// as it stands in the cluster. Close the forecast after use.
-func NewForecast(ctx context.Context, opts Options, c client.Client, app, spec *v1alpha1.Application, op v1alpha1.Operation) (*Forecast, error) {
-	s, err := newGlance(ctx, opts, c, app)
+// Forecast plans an operation on an Application. App may name other revisions than
+// spec, which is the Application as it stands in the cluster.
+func (f *Forecaster) Forecast(ctx context.Context, app, spec *v1alpha1.Application, op v1alpha1.Operation) (*Forecast, error) {
+	a := f.by[app.Namespace]
+	if a == nil {
+		var err error
+		if a, err = bystander(f.opts, app.Namespace, f.client); err != nil {
+			return nil, err
+		}
+		f.by[app.Namespace] = a
+	}
+	s, err := a.glance(ctx, app)
 	if err != nil {
 		return nil, err
 	}
-	f, err := s.forecast(ctx, spec, op)
-	if err != nil {
-		s.end()
-		return nil, err
-	}
-	return f, nil
+	return s.forecast(ctx, spec, op)
+}
+
+// Look returns an object of the destination, nil if there is none.
+func (f *Forecast) Look(ctx context.Context, key manifest.Key) (*unstructured.Unstructured, error) {
+	return look(ctx, f.session.dest, key)
 }
 
 func (s *session) forecast(ctx context.Context, spec *v1alpha1.Application, op v1alpha1.Operation) (*Forecast, error) {
@@ -74,8 +109,8 @@ func (s *session) forecast(ctx context.Context, spec *v1alpha1.Application, op v
 	}
 	s.refuseShared(comparison.Plan, op)
 	f := &Forecast{
-		Preview: &Preview{Comparison: comparison, Restless: desired.Restless(), apps: s.applications, dest: s.dest},
-		First:   s.st.memory.Released == nil && len(s.app.Status.History) == 0, session: s, op: op,
+		Comparison: comparison, Restless: desired.Restless(),
+		First: s.st.memory.Released == nil && len(s.app.Status.History) == 0, session: s, op: op,
 		Released: s.completed() == s.release(desired),
 	}
 	if f.Saved, err = s.savedPlan(spec, desired, comparison); err != nil {

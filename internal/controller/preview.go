@@ -104,9 +104,17 @@ func newGlance(ctx context.Context, opts Options, c client.Client, app *v1alpha1
 	if err != nil {
 		return nil, err
 	}
-	told, err := a.installation.refresh(ctx)
+	s, err := a.glance(ctx, app)
 	if err != nil {
 		a.end()
+		return nil, err
+	}
+	return s, nil
+}
+
+func (a *applications) glance(ctx context.Context, app *v1alpha1.Application) (*session, error) {
+	told, err := a.installation.refresh(ctx)
+	if err != nil {
 		return nil, err
 	}
 	return &session{
@@ -137,10 +145,14 @@ func OpenDestination(ctx context.Context, opts Options, c client.Client, dest v1
 
 // Look returns an object of the destination, nil if there is none.
 func (p *Preview) Look(ctx context.Context, key manifest.Key) (*unstructured.Unstructured, error) {
-	if live, ok := p.dest.Get(key); ok {
+	return look(ctx, p.dest, key)
+}
+
+func look(ctx context.Context, dest *destination, key manifest.Key) (*unstructured.Unstructured, error) {
+	if live, ok := dest.Get(key); ok {
 		return live, nil
 	}
-	live, err := p.dest.Fetch(ctx, key, "")
+	live, err := dest.Fetch(ctx, key, "")
 	if apierrors.IsNotFound(err) || cluster.IsUnknownKind(err) {
 		return nil, nil
 	}
