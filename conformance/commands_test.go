@@ -334,7 +334,12 @@ func knock(ctx context.Context, w *world, _ *testscript.TestScript, args []strin
 	return wait.PollUntilContextTimeout(ctx, 200*time.Millisecond, w.patience, true, func(ctx context.Context) (bool, error) {
 		err := w.put(ctx, obj.DeepCopy(), writer{manager: person})
 		if refused := apierrors.IsForbidden(err) || apierrors.IsInvalid(err); args[1] == "refused" && (refused || err == nil) {
-			return refused, deleteObject(ctx, w, nil, []string{name})
+			err = deleteObject(ctx, w, nil, []string{name})
+			if apierrors.IsForbidden(err) {
+				// In force since, and not only for what is written.
+				return true, nil
+			}
+			return refused, err
 		}
 		if err != nil {
 			return false, err
