@@ -20,6 +20,7 @@ func Checks() []Check {
 			{"missing-key", diag.Warning, "an entry is used that the rendered ConfigMap or Secret does not have"},
 			{"store-missing", diag.Error, "an ExternalSecret names a store that is absent, later or in another namespace"},
 		}},
+		{run: rights},
 		{run: waits, Codes: []Code{
 			{"waits-on-later", diag.Error, "a Pod waits for something that is only made when it is ready"},
 		}},

@@ -165,6 +165,36 @@ func TestChecks(t *testing.T) {
 			objects: deployment("web", "", "  strategy: {type: Recreate}", "      initContainers: [{name: m, image: x, command: [alembic, upgrade, head]}]"),
 		},
 		{
+			name:    "kubectl without rights",
+			reason:  "the binding comes with Sync",
+			objects: join(account+binding, strings.Replace(job("load", preSync, "command: [kubectl, get, pods]"), "restartPolicy", "serviceAccountName: loader\n      restartPolicy", 1)),
+			want:    []string{"missing-dependency Job/load"},
+		},
+		{
+			name:    "a program of which nobody knows whether it needs rights",
+			reason:  "most programs do not: that is a remark",
+			objects: join(account+binding, strings.Replace(job("load", preSync, "command: [migrate-it]"), "restartPolicy", "serviceAccountName: loader\n      restartPolicy", 1)),
+		},
+		{
+			name:    "kubectl with rights",
+			reason:  "one binding in time is enough",
+			objects: join(account+binding, strings.NewReplacer("name: late", "name: early, annotations: {"+preSync+"}").Replace(binding), strings.Replace(job("load", preSync, "command: [kubectl, get, pods]"), "restartPolicy", "serviceAccountName: loader\n      restartPolicy", 1)),
+		},
+		{
+			name:    "a webhook that checks what answers it",
+			reason:  "the server is refused for want of its own answer",
+			objects: join(guard("{}", "{}"), server),
+			want:    []string{"webhook-not-ready ValidatingWebhookConfiguration/guard"},
+		},
+		{
+			name:    "a webhook that leaves its namespace out",
+			objects: join(guard("{matchExpressions: [{key: kubernetes.io/metadata.name, operator: NotIn, values: [demo]}]}", "{}"), server),
+		},
+		{
+			name:    "a webhook that leaves its server out",
+			objects: join(guard("{}", "{matchExpressions: [{key: app, operator: NotIn, values: [guard]}]}"), strings.Replace(server, "name: guard, annotations", "name: guard, labels: {app: guard}, annotations", 1)),
+		},
+		{
 			name:    "a wave that is no number",
 			reason:  "it counts as 0",
 			objects: configMap("shop", "argocd.argoproj.io/sync-wave: first"),
@@ -335,6 +365,21 @@ func patterns(list ...string) []manifest.External {
 		parsed[i].Pattern, _ = manifest.ParsePattern(text)
 	}
 	return parsed
+}
+
+const (
+	account = "apiVersion: v1\nkind: ServiceAccount\nmetadata: {name: loader, annotations: {" + preSync + ", argocd.argoproj.io/sync-wave: '-1'}}\n---\n"
+	binding = "apiVersion: rbac.authorization.k8s.io/v1\nkind: RoleBinding\nmetadata: {name: late}\n" +
+		"roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: view}\nsubjects: [{kind: ServiceAccount, name: loader, namespace: demo}]\n"
+	server = "apiVersion: v1\nkind: Service\nmetadata: {name: guard}\nspec: {selector: {app: guard}, ports: [{port: 443}]}\n---\napiVersion: apps/v1\nkind: Deployment\n" +
+		"metadata: {name: guard, annotations: {argocd.argoproj.io/sync-wave: '1'}}\nspec:\n  selector: {matchLabels: {app: guard}}\n  template:\n    metadata: {labels: {app: guard}}\n    spec: {containers: [{name: a, image: b}]}\n"
+)
+
+// guard is a webhook over Deployments, in wave 0.
+func guard(namespaces, objects string) string {
+	return "apiVersion: admissionregistration.k8s.io/v1\nkind: ValidatingWebhookConfiguration\nmetadata: {name: guard}\nwebhooks:\n- name: guard.acme.io\n  sideEffects: None\n  admissionReviewVersions: [v1]\n" +
+		"  clientConfig: {service: {name: guard, namespace: demo}}\n  namespaceSelector: " + namespaces + "\n  objectSelector: " + objects +
+		"\n  rules: [{apiGroups: [apps], apiVersions: [v1], operations: [CREATE], resources: [deployments]}]\n"
 }
 
 // onGPU is what Pods say that want a certain node.

@@ -5,6 +5,7 @@ package verify
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -41,13 +42,19 @@ func (w *world) webhook(s *stage, path string, hook any) {
 	}
 	backend := slices.MinFunc(backends, func(a, b *stage) int { return a.at - b.at })
 	for _, guarded := range w.stages {
-		if guarded.at < s.at || guarded.at >= backend.at || guarded == s || !guards(hook, guarded) {
+		// A webhook that checks what answers it keeps it from ever being made.
+		early := guarded.at >= s.at && guarded.at < backend.at || guarded == backend && s.at < backend.at
+		if !early || guarded == s || !guards(hook, guarded) || !w.inScope(hook, guarded) {
 			continue
 		}
 		f := problem("webhook-not-ready", diag.Warning, path+".clientConfig.service",
 			fmt.Sprintf("%s (%s) is checked by webhook %s, which %s of %s answers: the API server refuses it until then",
 				guarded.Key.Short(), guarded.place(), field.Text(hook, "name"), backend.Key.Short(), backend.place()),
 			fmt.Sprintf("put %s into a wave before %s, or %s into a wave after %d", backend.Key.Short(), guarded.Key.Short(), s.Key.Short(), guarded.wave))
+		if guarded == backend {
+			f.Message = fmt.Sprintf("%s (%s) is checked by webhook %s, which it answers itself: the API server refuses it for ever", guarded.Key.Short(), guarded.place(), field.Text(hook, "name"))
+			f.Hint = fmt.Sprintf("leave it out by namespaceSelector or objectSelector, or put %s into a wave after %d", s.Key.Short(), guarded.wave)
+		}
 		f.Needs, f.AvailableAt = backend.Key, backend.place()
 		w.add(s, f)
 		return
@@ -68,6 +75,34 @@ func guards(hook any, s *stage) bool {
 		}
 	}
 	return false
+}
+
+// inScope reports whether an object and its namespace are among those that a webhook
+// selects. Of a namespace only what is rendered and its name are known: labels that it
+// may have besides are taken to be missing.
+func (w *world) inScope(hook any, s *stage) bool {
+	if !matches(field.Map(hook, "objectSelector"), s.Object.GetLabels()) {
+		return false
+	}
+	if s.Key.Namespace == "" {
+		return true
+	}
+	labels := map[string]string{"kubernetes.io/metadata.name": s.Key.Namespace}
+	if namespace, ok := w.first(manifest.Key{Kind: "Namespace", Name: s.Key.Namespace}); ok {
+		maps.Copy(labels, namespace.Object.GetLabels())
+	}
+	return matches(field.Map(hook, "namespaceSelector"), labels)
+}
+
+// matches reports whether labels are what a label selector asks for.
+func matches(selector map[string]any, labels map[string]string) bool {
+	for key, value := range field.Map(selector, "matchLabels") {
+		if has, ok := labels[key]; !ok || has != value {
+			return false
+		}
+	}
+	node := Node{Labels: labels}
+	return !slices.ContainsFunc(field.List(selector, "matchExpressions"), func(e any) bool { return !node.matches(e) })
 }
 
 func has(list []any, values ...string) bool {
