@@ -229,7 +229,7 @@ func (p *planner) plan(ctx context.Context, service planned, spec *v1alpha1.Appl
 	if !what.Acts() || f.Released && onlyHooks(what) {
 		return nil, plannedSync{}, nil
 	}
-	service.plan, service.restless, service.live = f.Comparison.Plan, f.Restless, clusterLook{ctx, f}
+	service.plan, service.restless, service.live = f.Plan, f.Restless, clusterLook{ctx, f}
 	if what.Findings, err = checkPlanned(ctx, service); err != nil {
 		return nil, plannedSync{}, err
 	}
@@ -243,7 +243,7 @@ func changeOf(name string, f *controller.Forecast) *change.App {
 		took = append(took, change.Took{Phase: string(t.Phase), Wave: t.Wave, Time: t.Took, Object: t.Last})
 	}
 	what := change.OnCluster(name, change.Live{
-		Plan: f.Comparison.Plan, First: f.First, Replaces: f.Replaces, Took: took,
+		Plan: f.Plan, First: f.First, Replaces: f.Replaces, Took: took,
 		Was:     func(s plan.Step) *unstructured.Unstructured { return f.Live[s.Key] },
 		Changes: func(s plan.Step) []diff.Change { return f.Verdicts[s.Key].Changes },
 		Refusal: func(s plan.Step) string {

@@ -17,6 +17,7 @@ import (
 
 	"github.com/wavetrain/wavetrain/api/v1alpha1"
 	"github.com/wavetrain/wavetrain/internal/controller"
+	"github.com/wavetrain/wavetrain/internal/plan/saved"
 )
 
 // exitMoved is the exit code of a sync whose plan no longer holds.
@@ -97,15 +98,25 @@ func syncPlanned(ctx context.Context, s Streams, c client.WithWatch, f *syncFlag
 	w := waiter{client: c, streams: s, timeout: f.timeout.Duration}
 	err := w.wait(ctx, []types.NamespacedName{key}, operationVerdict)
 	var coded *exitError
-	if !errors.As(err, &coded) || coded.code != exitFailed {
+	if err != nil && (!errors.As(err, &coded) || coded.code != exitFailed) {
 		return err
 	}
 	app, getErr := getApp(ctx, c, key)
-	if getErr == nil && app.Status.OperationState != nil && strings.HasPrefix(app.Status.OperationState.Message, controller.PlanRefused) {
+	switch {
+	case getErr != nil || app.Status.OperationState == nil:
+	case err != nil && strings.HasPrefix(app.Status.OperationState.Message, controller.PlanRefused):
 		fmt.Fprintln(s.Err, "hint: make the plan again, and look at it")
 		return withCode(exitMoved, coded.err)
+	case unread(app.Status.OperationState.Operation):
+		return fmt.Errorf("application %q: the controller does not know plans and has synced without looking at this one: bring it to the version of this program", key.Name)
 	}
 	return err
+}
+
+// unread tells whether the plan of an operation that has ended is still whole: a
+// controller that has looked at it leaves only its id.
+func unread(op v1alpha1.Operation) bool {
+	return slices.ContainsFunc(op.Info, func(i v1alpha1.Info) bool { return i.Name == controller.InfoPlan && i.Value != saved.Brief(i.Value) })
 }
 
 // requestPlanned puts the operation on the Application.

@@ -84,8 +84,9 @@ func expect(groups []Group) Expected {
 	return Expected{Timeline: path.Of(laid), Gates: gates}
 }
 
-// remember adds what groups took in the last release.
-func (e *Expected) remember(took []Took) {
+// with adds what groups took in the last release.
+func (e Expected) with(took []Took) Expected {
+	e.Gates = slices.Clone(e.Gates)
 	for i := range e.Gates {
 		g := &e.Gates[i]
 		for _, t := range took {
@@ -95,6 +96,7 @@ func (e *Expected) remember(took []Took) {
 			}
 		}
 	}
+	return e
 }
 
 // gateOf is what a group waits for longest: by the time that is sure, then by what
@@ -242,7 +244,7 @@ func replicas(u, was *unstructured.Unstructured) int {
 
 // roundsOf is how many times Pods are replaced one after the other.
 func roundsOf(u *unstructured.Unstructured, pods int) int {
-	at := 1
+	var at int
 	switch u.GetKind() {
 	case "StatefulSet":
 		if partition, ok := number(field.At(u.Object, "spec.updateStrategy.rollingUpdate.partition")); ok {

@@ -34,7 +34,7 @@ func HTML(apps []*App, unchanged int) (string, error) {
 			return lines
 		},
 		"own":    func(a *App, s Step) []diff.Change { return s.own(in[a]) },
-		"remark": Step.remark, "serious": serious, "atLeast": Expected.atLeast, "span": span, "share": share100, "join": strings.Join,
+		"remark": Step.remark, "serious": serious, "times": Expected.times, "span": span, "share": share100, "join": strings.Join,
 	}).Parse(pageText)
 	if err != nil {
 		return "", err
@@ -80,7 +80,7 @@ td { padding: .1rem .6rem .1rem 0; vertical-align: top; overflow-wrap: anywhere 
 {{with .Replaces}}<p class="replace"><b>Replaces</b> {{join . ", "}}</p>{{end}}
 {{range serious .}}<p class="{{.Severity}}"><b>{{.Severity}}</b> {{.Message}} <code>{{.Code}}</code>{{with .Hint}}<br><span class="faint">{{.}}</span>{{end}}</p>{{end}}
 {{with .Restarts}}<p><b>Restarts</b> {{join . ", "}}</p>{{end}}
-{{with .Expected}}{{if .Gates}}<h3>Expected: {{atLeast .}}</h3>{{$all := .Took.Duration}}{{if $all}}<div class="bar">{{range .Critical}}<span style="{{share .Took.Duration $all}}" title="{{.Phase}}/{{.Wave}} {{.Object}} {{span .Took.Duration}}"></span>{{end}}</div>{{end}}
+{{with .Expected}}{{if .Gates}}<h3>Waits: {{times .}}</h3>{{$all := .Took.Duration}}{{if $all}}<div class="bar">{{range .Critical}}<span style="{{share .Took.Duration $all}}" title="{{.Phase}}/{{.Wave}} {{.Object}} {{span .Took.Duration}}"></span>{{end}}</div>{{end}}
 <ul>{{range .Gates}}<li>{{gate .}}</li>{{end}}</ul>{{end}}{{end}}
 {{range .Spec}}<table><tr><td>Application {{path .Path}}</td><td><span class="was">{{value .Live}}</span> <span class="now">{{value .Desired}}</span></td></tr></table>{{end}}
 {{with common .}}<h3>In many objects</h3><ul>{{range .}}<li class="fields">{{.}}</li>{{end}}</ul>{{end}}

@@ -48,7 +48,7 @@ func OnCluster(name string, in Live) *App {
 	}
 	a := newApp(name, what, in.Plan)
 	a.fill(live{in})
-	a.Expected.remember(in.Took)
+	a.Expected = a.Expected.with(in.Took)
 	return a
 }
 

@@ -152,7 +152,7 @@ func writeWaits(b *strings.Builder, a *App) {
 	if len(a.Expected.Gates) == 0 {
 		return
 	}
-	fmt.Fprintf(b, "Expected: %s\n\n", plain(a.Expected.atLeast()))
+	fmt.Fprintf(b, "Waits: %s\n\n", plain(a.Expected.times()))
 	for _, g := range a.Expected.Gates {
 		fmt.Fprintf(b, "- %s\n", plain(g.line()))
 	}

@@ -20,7 +20,7 @@ import (
 // text is any text that a cluster or a chart may give, short or very long.
 func text(t *rapid.T, label string) string {
 	s := rapid.StringN(0, 40, -1).Draw(t, label)
-	return strings.Repeat(s, rapid.SampledFrom([]int{1, 1, 1, 20, 400}).Draw(t, label+" times"))
+	return strings.Repeat(s, rapid.SampledFrom([]int{1, 1, 1, 20, 200}).Draw(t, label+" times"))
 }
 
 // However much happens, a comment is not longer than a comment may be, is valid, has
@@ -41,7 +41,7 @@ func TestMarkdownIsAComment(t *testing.T) {
 			a := &change.App{Name: fmt.Sprintf("app-%d%s", i, text(t, "app")), What: change.Changed}
 			for wave := range rapid.IntRange(0, 4).Draw(t, "groups") {
 				// One drawn step stands for very many.
-				some, times := rapid.SliceOfN(step, 1, 4).Draw(t, "steps"), rapid.SampledFrom([]int{1, 1, 20, 500}).Draw(t, "times")
+				some, times := rapid.SliceOfN(step, 1, 4).Draw(t, "steps"), rapid.SampledFrom([]int{1, 1, 20, 200}).Draw(t, "times")
 				g := change.Group{Phase: "Sync", Wave: wave}
 				for range times {
 					g.Steps = append(g.Steps, some...)
@@ -110,7 +110,7 @@ func TestMarkupIsText(t *testing.T) {
 		t.Error("the page has markup of a manifest, or something from elsewhere")
 	}
 	comment := change.Markdown([]*change.App{a}, 0)
-	for _, line := range strings.Split(comment, "\n") {
+	for line := range strings.SplitSeq(comment, "\n") {
 		if strings.HasPrefix(line, "<details>") {
 			// Links are none inside of HTML.
 			line = strings.ReplaceAll(line, "[l](", "")

@@ -160,16 +160,19 @@ func short(revision string) string {
 	return revision
 }
 
-// atLeast is the sentence about the whole time.
-func (e Expected) atLeast() string {
-	text := "as long as each group waits for"
+// times is what is known of the whole time, in words.
+func (e Expected) times() string {
+	var words []string
 	if e.Took.Duration > 0 {
-		text = span(e.Took.Duration) + " at least"
+		words = append(words, span(e.Took.Duration)+" at least")
 	}
 	if e.Last.Duration > 0 {
-		text += ", " + span(e.Last.Duration) + " in the last release"
+		words = append(words, span(e.Last.Duration)+" in the last release")
 	}
-	return text
+	if len(words) == 0 {
+		return "nothing says how long"
+	}
+	return strings.Join(words, ", ")
 }
 
 // line is a gate in a line.

@@ -25,7 +25,7 @@ func Text(apps []*App, unchanged int) string {
 		}
 		a.writeBlast(&b)
 		if len(a.Expected.Gates) > 0 {
-			fmt.Fprintf(&b, "  expected   %s\n", a.Expected.atLeast())
+			fmt.Fprintf(&b, "  waits      %s\n", a.Expected.times())
 			for _, g := range a.Expected.Gates {
 				fmt.Fprintf(&b, "             %s\n", g.line())
 			}
