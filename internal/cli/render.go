@@ -24,6 +24,8 @@ type renderArguments struct {
 	wavesArguments
 	showSource    bool
 	explainValues bool
+	plugins       string
+	announced     bool
 }
 
 func newRenderCmd(s Streams) *cobra.Command {
@@ -40,6 +42,9 @@ that there is nothing.
 With --explain-values it says for every value of a chart which file has set it, over which
 others, and which value files do not exist.
 
+With --plugins, sources of config management plugins are rendered as the controller would, by
+their programs, with your rights; --plugin-parameters says what parameters a plugin takes.
+
 Exit codes: 0 done, 1 a source cannot be rendered, 2 usage.`,
 		Example: `  wavetrain render charts/shop -f environments/prod.yaml
   wavetrain render apps/shop.yaml --show-source
@@ -54,6 +59,8 @@ Exit codes: 0 done, 1 a source cannot be rendered, 2 usage.`,
 	a.output.addFlag(cmd, "yaml", "json")
 	cmd.Flags().BoolVar(&a.showSource, "show-source", false, "write above every manifest which file it comes from")
 	cmd.Flags().BoolVar(&a.explainValues, "explain-values", false, "say where the values come from instead")
+	cmd.Flags().StringVar(&a.plugins, "plugins", "", "directory with config management plugins: NAME.yaml or NAME/plugin.yaml")
+	cmd.Flags().BoolVar(&a.announced, "plugin-parameters", false, "say what parameters the plugin takes instead")
 	return cmd
 }
 
@@ -64,9 +71,21 @@ func (a *renderArguments) run(ctx context.Context, s Streams) error {
 	if a.showSource && a.output.format == "json" {
 		return usageError("--show-source writes comments, which JSON does not have")
 	}
+	if a.announced && (a.plugins == "" || a.explainValues) {
+		return usageError("--plugin-parameters goes with --plugins, and without --explain-values")
+	}
 	collector := newWavesCollector(a.wavesArguments, s.In)
-	if a.explainValues {
+	runner, err := a.pluginRunner(s)
+	if err != nil {
+		return err
+	}
+	switch {
+	case a.explainValues:
 		return a.explain(ctx, s, collector)
+	case a.announced:
+		return a.announce(ctx, s, collector, runner)
+	case runner != nil:
+		collector.renderings = &renderings{by: runner.Around(render.Render)}
 	}
 	if err := collector.collect(ctx); err != nil {
 		return err

@@ -19,6 +19,8 @@ import (
 // common is rendered once. The zero value remembers nothing.
 type renderings struct {
 	of map[string][]render.Result
+	// by renders; nil does it without plugins.
+	by render.Func
 }
 
 func newRenderings() *renderings { return &renderings{of: map[string][]render.Result{}} }
@@ -26,8 +28,12 @@ func newRenderings() *renderings { return &renderings{of: map[string][]render.Re
 // render returns what is known of a source if it would read the same now, or renders
 // it.
 func (r *renderings) render(ctx context.Context, src render.Source, target render.Target) (render.Result, error) {
+	by := r.by
+	if by == nil {
+		by = render.Render
+	}
 	if r.of == nil {
-		return render.Render(ctx, src, target)
+		return by(ctx, src, target)
 	}
 	key, err := render.Key(src)
 	if err != nil {
@@ -39,7 +45,7 @@ func (r *renderings) render(ctx context.Context, src render.Source, target rende
 			return known, nil
 		}
 	}
-	result, err := render.Render(ctx, src, target)
+	result, err := by(ctx, src, target)
 	if err == nil {
 		r.of[key] = append(r.of[key], result)
 	}

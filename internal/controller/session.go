@@ -322,6 +322,7 @@ func (s *session) renderRequest(ctx context.Context) (pipeline.Request, error) {
 	req := pipeline.Request{
 		App: s.instance, Name: s.app.Name, AppNamespace: s.app.Namespace, Project: s.app.Spec.ProjectName(),
 		Sources: sources, Namespace: s.app.Spec.Destination.Namespace, KubeVersion: version, APIVersions: apis,
+		GeneratePaths: s.app.Annotations[v1alpha1.AnnotationManifestGeneratePaths],
 		NoLookup:      s.ownOptions().Has(optionNoLookup),
 		KustomizeHelm: s.settings.Rendering.KustomizeHelm, FileSchemes: s.settings.Rendering.FileSchemes,
 	}

@@ -8,6 +8,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
+	"strings"
 	"sync"
 
 	"github.com/wavetrain/wavetrain/api/v1alpha1"
@@ -15,6 +17,7 @@ import (
 	"github.com/wavetrain/wavetrain/internal/render/cache"
 	"github.com/wavetrain/wavetrain/internal/render/helm"
 	"github.com/wavetrain/wavetrain/internal/render/packed"
+	"github.com/wavetrain/wavetrain/internal/render/tree"
 	"github.com/wavetrain/wavetrain/internal/source"
 )
 
@@ -32,6 +35,9 @@ type Request struct {
 	// KubeVersion and APIVersions of the destination.
 	KubeVersion string
 	APIVersions []string
+	// GeneratePaths is what the Application's annotation of this name says: the paths
+	// whose change matters.
+	GeneratePaths string
 	// NoLookup says that charts are not to ask the cluster, Lookup answers what they
 	// ask; nil answers that there is nothing.
 	NoLookup bool
@@ -200,6 +206,9 @@ func (r *Renderer) renderAll(ctx context.Context, req Request, revisions []strin
 		if err != nil {
 			return nil, err
 		}
+		if from.Relevant, err = relevant(req.GeneratePaths, from.Path); err != nil {
+			return nil, err
+		}
 		p, reused, err := r.part(ctx, req.App, anew, from, render.Target{
 			AppName: req.Name, Namespace: req.Namespace,
 			KubeVersion: req.KubeVersion, APIVersions: req.APIVersions,
@@ -219,6 +228,28 @@ func (r *Renderer) renderAll(ctx context.Context, req Request, revisions []strin
 	desired.Digest = combined(desired.parts)
 	r.keep(req.App, desired.parts)
 	return desired, nil
+}
+
+// relevant resolves the paths of an annotation: those that begin with a slash from
+// the root of the repository, the others from the source's directory, which always
+// matters.
+func relevant(annotation, dir string) ([]string, error) {
+	paths := []string{dir}
+	for item := range strings.SplitSeq(annotation, ";") {
+		if item = strings.TrimSpace(item); item == "" {
+			continue
+		}
+		full, err := tree.Resolve(dir, item)
+		if err != nil {
+			return nil, fmt.Errorf("annotation %s: %w", v1alpha1.AnnotationManifestGeneratePaths, err)
+		}
+		paths = append(paths, full)
+	}
+	if len(paths) == 1 {
+		return nil, nil
+	}
+	slices.Sort(paths)
+	return slices.Compact(paths), nil
 }
 
 // fetchBy returns what reads value files by these schemes; nothing if there are

@@ -173,6 +173,7 @@ func (w *world) viewOffline(ctx context.Context, app *v1alpha1.Application) (*vi
 	req := pipeline.Request{
 		App: app.Name, Name: app.Name, AppNamespace: app.Namespace, Project: app.Spec.ProjectName(),
 		Sources: app.Spec.EffectiveSources(), Namespace: app.Spec.Destination.Namespace,
+		GeneratePaths: app.Annotations[v1alpha1.AnnotationManifestGeneratePaths],
 	}
 	revisions, err := renderer.Resolve(ctx, req.Project, req.Sources)
 	if err != nil {

@@ -21,10 +21,11 @@ import (
 // is and its options. Sources that Effective made are equal if their keys are.
 func Key(src Source) (string, error) {
 	data, err := json.Marshal(struct {
-		Path    string
-		Refs    []string
-		Options v1alpha1.ApplicationSource
-	}{src.Path, slices.Sorted(maps.Keys(src.Refs)), v1alpha1.ApplicationSource{
+		Path     string
+		Refs     []string
+		Relevant []string
+		Options  v1alpha1.ApplicationSource
+	}{src.Path, slices.Sorted(maps.Keys(src.Refs)), src.Relevant, v1alpha1.ApplicationSource{
 		Helm: src.Helm, Kustomize: src.Kustomize, Directory: src.Directory, Plugin: src.Plugin,
 	}})
 	if err != nil {

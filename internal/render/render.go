@@ -44,6 +44,9 @@ type Source struct {
 	Kustomize *v1alpha1.ApplicationSourceKustomize
 	Directory *v1alpha1.ApplicationSourceDirectory
 	Plugin    *v1alpha1.ApplicationSourcePlugin
+	// Relevant are the paths that matter to a plugin, which nobody can watch reading:
+	// files, directories and patterns from the root of Files. Without any, all do.
+	Relevant []string
 	// Final says that the options are what Effective made of them.
 	Final bool
 }

@@ -20,6 +20,8 @@ import (
 	"strings"
 
 	"sigs.k8s.io/yaml"
+
+	"github.com/wavetrain/wavetrain/internal/render"
 )
 
 // Kind is the kind of the file that describes a plugin.
@@ -136,12 +138,20 @@ func read(file string) (Plugin, error) {
 	return p.Plugin, nil
 }
 
-// copyTree writes a tree to a directory. Links have become what they lead to.
-func copyTree(files fs.FS, dir string, keepMode bool) error {
+// copyTree writes what matters of a tree to a directory. Links have become what they
+// lead to.
+func copyTree(src render.Source, dir string, keepMode bool) error {
+	files, s := src.Files, newScope(src)
 	entries, total := 0, int64(0)
 	return fs.WalkDir(files, ".", func(name string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
+		}
+		switch {
+		case d.IsDir() && (!s.leads(name) || strings.HasPrefix(d.Name(), copyPrefix)):
+			return fs.SkipDir
+		case !d.IsDir() && !s.has(name):
+			return nil
 		}
 		if entries++; entries > maxEntries {
 			return fmt.Errorf("the repository has more than %d files, too many for a plugin", maxEntries)
@@ -167,6 +177,10 @@ func copyTree(files fs.FS, dir string, keepMode bool) error {
 		return os.WriteFile(to, data, mode)
 	})
 }
+
+// copyPrefix begins the names of copies: the temporary directory may lie in the work
+// tree that is copied.
+const copyPrefix = "wavetrain-plugin-"
 
 // Bounds of the copy that a plugin works on.
 const (

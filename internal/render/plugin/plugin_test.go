@@ -7,8 +7,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -197,5 +199,80 @@ func TestFaultsOfDescriptionsAreNamed(t *testing.T) {
 	_, err := runner(t, worker.Limits{}, shell("a", "true")).Around(refuse)(t.Context(), source(&v1alpha1.ApplicationSourcePlugin{Name: "b"}), render.Target{AppName: "shop"})
 	if err == nil || !strings.Contains(err.Error(), `no plugin "b"`) || !strings.Contains(err.Error(), `"a"`) {
 		t.Errorf("a plugin that does not exist: %v", err)
+	}
+}
+
+// identified is a tree that knows the ids of what lies in it: its text.
+type identified struct{ fstest.MapFS }
+
+func (f identified) ObjectID(name string) string {
+	var id strings.Builder
+	for _, file := range slices.Sorted(maps.Keys(f.MapFS)) {
+		if name == "." || file == name || strings.HasPrefix(file, name+"/") {
+			id.WriteString(file + string(f.MapFS[file].Data))
+		}
+	}
+	return id.String()
+}
+
+func TestAPluginGetsWhatTheAnnotationNames(t *testing.T) {
+	files := func(changes ...string) identified {
+		tree := identified{fstest.MapFS{}}
+		for _, name := range []string{"app/input.txt", "shared/a.txt", "shared/deep/b.txt", "other/c.txt", "env/dev.yaml", "env/dev.txt"} {
+			tree.MapFS[name] = &fstest.MapFile{Data: []byte("one")}
+		}
+		for _, name := range changes {
+			tree.MapFS[name] = &fstest.MapFile{Data: []byte("another")}
+		}
+		return tree
+	}
+	script := "FOUND=$(cd .. && find . -type f | sort | tr '\\n' ' '); " + printed("FOUND")
+	run := runner(t, worker.Limits{}, shell("list", script)).Around(refuse)
+	src := render.Source{Path: "app", Plugin: &v1alpha1.ApplicationSourcePlugin{Name: "list"}, Files: files(), Relevant: []string{"app", "env/*.yaml", "shared/deep"}}
+	result, err := run(t.Context(), src, render.Target{AppName: "shop"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := data(t, result)["FOUND"], "./app/input.txt ./env/dev.yaml ./shared/deep/b.txt "; got != want {
+		t.Errorf("it got %v", got)
+	}
+	for change, holds := range map[string]bool{
+		"other/c.txt": true, "shared/a.txt": true, "env/dev.txt": true, "new/x.txt": false, // a directory where a pattern may match
+		"app/input.txt": false, "shared/deep/b.txt": false, "shared/deep/new.txt": false, "env/dev.yaml": false, "env/new.yaml": false,
+	} {
+		now := src
+		now.Files = files(change)
+		if got := render.Holds(t.Context(), result.Trace, now, render.Target{AppName: "shop"}); got != holds {
+			t.Errorf("after a change of %s the rendering holds: %v", change, got)
+		}
+	}
+}
+
+func TestParametersAreAnnounced(t *testing.T) {
+	text := `metadata: {name: mine}
+spec:
+  generate: {command: ["true"]}
+  parameters:
+    static:
+    - {name: size, title: How large, required: true, string: "3"}
+    - {name: hosts, collectionType: array, array: [a, b]}
+    dynamic: {command: [sh, -c], args: ["cat input.txt >/dev/null && printf '[{\"name\": \"found\", \"collectionType\": \"map\", \"map\": {\"in\": \"%s\"}}, {\"name\": \"size\", \"string\": \"9\"}]' \"$ARGOCD_APP_NAME\""]}
+`
+	target := render.Target{AppName: "shop", Env: map[string]string{"ARGOCD_APP_NAME": "shop"}}
+	got, err := runner(t, worker.Limits{}, text).Parameters(t.Context(), source(&v1alpha1.ApplicationSourcePlugin{Name: "mine"}), target)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := &plugin.Announced{Plugin: "mine", Parameters: []plugin.Announcement{
+		{Name: "found", ItemType: "string", CollectionType: "map", Map: map[string]string{"in": "shop"}},
+		{Name: "size", Title: "How large", Required: true, ItemType: "string", CollectionType: "string", String: "3"},
+		{Name: "hosts", ItemType: "string", CollectionType: "array", Array: []string{"a", "b"}},
+	}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
+	bad := "metadata: {name: bad}\nspec: {generate: {command: ['true']}, parameters: {dynamic: {command: [echo, 'no list']}}}\n"
+	if _, err := runner(t, worker.Limits{}, bad).Parameters(t.Context(), source(&v1alpha1.ApplicationSourcePlugin{Name: "bad"}), target); err == nil || !strings.Contains(err.Error(), "plugin bad: parameters: echo did not print") {
+		t.Errorf("got %v", err)
 	}
 }

@@ -137,13 +137,13 @@ type workplace struct {
 func (w workplace) remove() { _ = os.RemoveAll(w.root) } // a leftover in the temporary directory harms nobody
 
 func (r *Runner) workplace(src render.Source, target render.Target, keepMode bool) (workplace, error) {
-	root, err := os.MkdirTemp("", "wavetrain-plugin-")
+	root, err := os.MkdirTemp("", copyPrefix)
 	if err != nil {
 		return workplace{}, err
 	}
 	w := workplace{root: root, dir: filepath.Join(root, "repository", filepath.FromSlash(src.Path))}
 	home := filepath.Join(root, "home")
-	err = errors.Join(os.Mkdir(home, 0o700), copyTree(src.Files, filepath.Join(root, "repository"), keepMode))
+	err = errors.Join(os.Mkdir(home, 0o700), copyTree(src, filepath.Join(root, "repository"), keepMode))
 	if err == nil {
 		w.env, err = environment(r.Path, home, pluginOptions(src), target)
 	}
@@ -165,8 +165,7 @@ func pluginOptions(src render.Source) v1alpha1.ApplicationSourcePlugin {
 // same for the same files cannot be told from outside.
 func (r *Runner) render(ctx context.Context, p Plugin, src render.Source, target render.Target) (render.Result, error) {
 	recorder := trace.NewRecorder()
-	// Plugins get the whole repository, so every commit may matter.
-	if _, err := fs.ReadDir(recorder.Whole("", src.Files), "."); err != nil {
+	if err := record(recorder, src); err != nil {
 		return render.Result{}, err
 	}
 	result := render.Result{Tool: Tool}

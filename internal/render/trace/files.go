@@ -33,11 +33,11 @@ func (r *Recorder) Files(ref string, tree fs.FS) fs.FS {
 	return f
 }
 
-// Whole returns the tree of a ref and records that all of it was read.
-func (r *Recorder) Whole(ref string, tree fs.FS) fs.FS {
-	f, _ := r.Files(ref, tree).(files)
-	f.record(".", "")
-	return f
+// Whole records that all that lies at a path of a ref's tree was read.
+func (r *Recorder) Whole(ref string, tree fs.FS, name string) {
+	if f, ok := r.Files(ref, tree).(files); ok {
+		f.record(name, "")
+	}
 }
 
 func (f files) record(name, listing string) {
