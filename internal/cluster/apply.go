@@ -118,6 +118,7 @@ func (c *Cluster) Apply(ctx context.Context, obj *unstructured.Unstructured, o A
 		o.notice("took %s", taken)
 	}
 	c.wrote(ctx, out)
+	c.applied(ctx, res, key, want, o, out.GetUID())
 	return out, nil
 }
 

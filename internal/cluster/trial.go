@@ -21,8 +21,12 @@ import (
 	"github.com/wavetrain/wavetrain/internal/manifest"
 )
 
-// maxAcceptances bounds how many writes are known to be accepted.
-const maxAcceptances = 1 << 15
+// maxAcceptances bounds how many writes are known to be accepted, maxApplied of how
+// many objects it is known what was written last.
+const (
+	maxAcceptances = 1 << 15
+	maxApplied     = 1 << 17
+)
 
 // acceptances remember which writes the API server said it would accept, so that
 // it is not asked again while everything that its answer depends on is the same:
@@ -45,13 +49,15 @@ type acceptances struct {
 	read     bool
 	// namespaces are those that were asked about.
 	namespaces map[string]namespaceState
+	// applied are our last writes of objects that exist.
+	applied map[identity]acceptance
 }
 
 // acceptance is the digest of a write and all that the answer to it depends on.
 type acceptance [sha256.Size]byte
 
 func newAcceptances() *acceptances {
-	return &acceptances{known: lru.New(maxAcceptances), namespaces: map[string]namespaceState{}}
+	return &acceptances{known: lru.New(maxAcceptances), namespaces: map[string]namespaceState{}, applied: map[identity]acceptance{}}
 }
 
 // AdmissionKinds are the kinds that configure admission.
@@ -71,13 +77,18 @@ func AdmissionKinds() []schema.GroupKind {
 func (a *acceptances) changed(c Change) {
 	if slices.Contains(AdmissionKinds(), c.Key.GroupKind()) {
 		a.mu.Lock()
-		defer a.mu.Unlock()
 		a.admission, a.webhooks, a.read = "", nil, false
 		a.changes++
+		a.mu.Unlock()
 	}
-	if c.Type == Deleted && c.Key.GroupKind() == (schema.GroupKind{Kind: "Namespace"}) {
-		a.mu.Lock()
-		defer a.mu.Unlock()
+	if c.Type != Deleted {
+		return
+	}
+	id, _ := identify(c.UID)
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	delete(a.applied, id)
+	if c.Key.GroupKind() == (schema.GroupKind{Kind: "Namespace"}) {
 		delete(a.namespaces, c.Key.Name)
 	}
 }
@@ -92,8 +103,12 @@ func (c *Cluster) Try(ctx context.Context, obj *unstructured.Unstructured, anew 
 		return err
 	}
 	c.watchAdmission(ctx)
-	a, identified := c.acceptanceOf(ctx, res, key, c.body(obj, res, o), anew, o)
+	body := c.body(obj, res, o)
+	a, identified := c.acceptanceOf(ctx, res, key, body, anew, o)
 	if _, known := c.accepted.known.Get(a); known && identified {
+		return nil
+	}
+	if !anew && c.wasApplied(ctx, res, key, body, o) {
 		return nil
 	}
 	if anew {
@@ -129,12 +144,20 @@ func (c *Cluster) remember(a acceptance, identified bool) {
 // acceptanceOf identifies a write and all that the answer to it depends on; ok is
 // false if some of that is not known, as what somebody else may do never is.
 func (c *Cluster) acceptanceOf(ctx context.Context, res Resource, key manifest.Key, want *unstructured.Unstructured, anew bool, o ApplyOptions) (a acceptance, ok bool) {
-	if !o.DryRun || impersonated(ctx) || key.Name == "" || key.GroupKind() == (schema.GroupKind{Kind: "Pod"}) {
+	live, watched := c.identity(key)
+	if !o.DryRun || !watched || anew && live != "" {
+		return a, false
+	}
+	return c.identified(ctx, res, key, want, anew, o, live)
+}
+
+// identified is acceptanceOf for a state of the live object.
+func (c *Cluster) identified(ctx context.Context, res Resource, key manifest.Key, want *unstructured.Unstructured, anew bool, o ApplyOptions, live string) (a acceptance, ok bool) {
+	if impersonated(ctx) || key.Name == "" || key.GroupKind() == (schema.GroupKind{Kind: "Pod"}) {
 		return a, false
 	}
 	admission, known := c.admission()
-	live, watched := c.identity(key)
-	if !known || !watched || anew && live != "" {
+	if !known {
 		return a, false
 	}
 	around := ""
@@ -155,6 +178,41 @@ func (c *Cluster) acceptanceOf(ctx context.Context, res Resource, key manifest.K
 		_, _ = h.Write([]byte(strconv.Itoa(len(text)) + ":" + text))
 	}
 	return acceptance(h.Sum(nil)), true
+}
+
+// wasApplied reports whether a write is the one that we made of the live object
+// last. Whatever others have changed since, it is accepted once more: that is what
+// healing is.
+func (c *Cluster) wasApplied(ctx context.Context, res Resource, key manifest.Key, want *unstructured.Unstructured, o ApplyOptions) bool {
+	head, exists := c.Head(key)
+	if !exists || o.Method != ServerSide {
+		return false
+	}
+	id, _ := identify(head.UID)
+	c.accepted.mu.Lock()
+	last, known := c.accepted.applied[id]
+	c.accepted.mu.Unlock()
+	if !known {
+		return false
+	}
+	a, ok := c.identified(ctx, res, key, want, false, o, string(head.UID))
+	return ok && a == last
+}
+
+// applied notes what was written of an object.
+func (c *Cluster) applied(ctx context.Context, res Resource, key manifest.Key, want *unstructured.Unstructured, o ApplyOptions, uid types.UID) {
+	id, _ := identify(uid)
+	a, ok := acceptance{}, false
+	if o.Method == ServerSide && c.follows(key.GroupKind()) {
+		a, ok = c.identified(ctx, res, key, want, false, o, string(uid))
+	}
+	c.accepted.mu.Lock()
+	defer c.accepted.mu.Unlock()
+	if !ok || len(c.accepted.applied) == maxApplied {
+		delete(c.accepted.applied, id)
+		return
+	}
+	c.accepted.applied[id] = a
 }
 
 // namespaceIdentity tells a namespace from every other as far as admission asks: it

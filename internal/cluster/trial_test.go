@@ -80,6 +80,15 @@ func trialsOfObjects(b *trials) {
 		return live.GetResourceVersion() != before.GetResourceVersion()
 	})
 	b.mustAsk("the live object changed", other, false, 1)
+	b.mustAsk("others changed what we wrote last", u, false, 0)
+	b.apply(other)
+	b.mustAsk("we wrote something else since", u, false, 1)
+	b.merge(schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}, b.namespace, "settings", `{"data":{"b":"four"}}`)
+	b.eventually("the next change is seen", func() bool {
+		live, _ := b.Get(b.key("ConfigMap", "settings"))
+		return live.Object["data"].(map[string]any)["b"] == "four"
+	})
+	b.mustAsk("others changed that, too", other, false, 0)
 
 	b.merge(schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}, "", b.namespace, `{"metadata":{"labels":{"team":"a"}}}`)
 	b.eventually("the label is seen", func() bool {
