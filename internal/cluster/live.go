@@ -87,8 +87,21 @@ func (c *Cluster) Each(gk schema.GroupKind, fn func(*unstructured.Unstructured) 
 // the object itself, and which neither another object owns nor another installation
 // has marked, ordered by key.
 func (c *Cluster) Tracked(app string) []*unstructured.Unstructured {
-	entries := slices.DeleteFunc(c.store.ofApp(app), func(e *entry) bool { return len(e.owners()) > 0 || !e.selfTracked() })
+	return c.TrackedBut(app, func(manifest.Key) bool { return false })
+}
+
+// TrackedBut is Tracked without the objects that the caller knows, which are not
+// decoded.
+func (c *Cluster) TrackedBut(app string, known func(manifest.Key) bool) []*unstructured.Unstructured {
+	entries := slices.DeleteFunc(c.store.ofApp(app), func(e *entry) bool { return len(e.owners()) > 0 || !e.selfTracked() || known(e.key()) })
 	return slices.DeleteFunc(objects(entries), c.othersObject)
+}
+
+// AnyTracked reports whether Tracked would return anything.
+func (c *Cluster) AnyTracked(app string) bool {
+	return slices.ContainsFunc(c.store.ofApp(app), func(e *entry) bool {
+		return len(e.owners()) == 0 && e.selfTracked() && !c.othersObject(e.object())
+	})
 }
 
 // Children returns the watched objects that name uid as an owner, ordered by key.

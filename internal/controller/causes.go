@@ -77,15 +77,15 @@ func (s *session) circumstances(p *plan.Plan, message string) map[string]string 
 	return now
 }
 
-// noteCauses keeps what the causes of a failure look like now; p is the plan that
-// failed.
-func (s *session) noteCauses(ctx context.Context, p *plan.Plan) error {
+// noteCauses keeps what the causes of a failure look like now, of a run that has
+// ended.
+func (s *session) noteCauses(ctx context.Context) error {
 	n := len(s.st.memory.Attempts)
-	if n == 0 || s.dest == nil {
+	if s.ended == nil || n == 0 || s.dest == nil {
 		return nil
 	}
 	last := &s.st.memory.Attempts[n-1]
-	seen := s.circumstances(p, last.Outcome.Message)
+	seen := s.circumstances(s.ended.plan, last.Outcome.Message)
 	if len(last.Outcome.Causes)+len(seen) == 0 || last.Seen != nil {
 		return nil
 	}

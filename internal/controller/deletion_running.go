@@ -31,7 +31,8 @@ func (s *session) endSync(ctx context.Context) (over bool, err error) {
 			s.by(s.now.Add(progressEvery))
 			return false, nil
 		}
-		if err := s.collect(ctx); err != nil || s.st.record == nil {
+		s.collect()
+		if err := s.noteCauses(ctx); err != nil || s.st.record == nil {
 			return false, err
 		}
 	}

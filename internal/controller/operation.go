@@ -6,7 +6,6 @@ package controller
 import (
 	"cmp"
 	"context"
-	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -17,17 +16,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/wavetrain/wavetrain/api/v1alpha1"
-	"github.com/wavetrain/wavetrain/internal/inventory"
 	"github.com/wavetrain/wavetrain/internal/manifest"
 	"github.com/wavetrain/wavetrain/internal/pipeline"
 	"github.com/wavetrain/wavetrain/internal/plan"
 	"github.com/wavetrain/wavetrain/internal/rollout"
 	"github.com/wavetrain/wavetrain/internal/status"
 )
-
-// infoOperation is the entry of an operation's info that carries its id: what
-// ties the status of an Application to its ReleaseRecord.
-const infoOperation = "wavetrain.dev/operation"
 
 // operationRun is a rollout in progress and the request it carries out.
 type operationRun struct {
@@ -58,13 +52,15 @@ func (r *operationRun) ended() bool {
 // advance moves the operation on: finish the one that ended, resume one that a
 // restart interrupted, begin what a person or the policy asks for.
 func (s *session) advance(ctx context.Context) error {
-	if s.st.run != nil {
-		if err := s.collect(ctx); err != nil || s.st.run != nil || s.st.record == nil {
-			return err
-		}
+	if err := s.noteCauses(ctx); err != nil || s.st.record == nil {
+		return err
 	}
 	state := s.app.Status.OperationState
 	open := state != nil && !state.Phase.Completed()
+	if unshown := s.unshown(); unshown != nil && !open {
+		s.app.Status.OperationState = unshown
+		return s.conclude(ctx, unshown)
+	}
 	switch {
 	case open && s.unfinished(state):
 		return s.resume(ctx, state)
@@ -89,23 +85,27 @@ func (s *session) recorded(state *v1alpha1.OperationState) bool {
 	return rec != nil && rec.Ended() && rec.Operation == operationID(state.Operation)
 }
 
-// collect takes over what an ended run leaves behind.
-func (s *session) collect(ctx context.Context) error {
+// collect takes over what an ended run leaves behind, if there is one.
+func (s *session) collect() {
 	run := s.st.run
+	if run == nil {
+		return
+	}
 	outcome := run.Outcome()
 	s.st.run = nil
+	s.st.running.Store(nil)
 	s.st.memory = run.State()
 	if outcome.Abandoned {
 		// Somebody else owns the record, or the controller stops: read it again.
 		s.st.record = nil
 		s.by(s.now.Add(time.Second))
-		return nil
+		return
 	}
+	s.ended = run
 	if len(run.heals) > 0 {
 		s.st.healing.note(run.heals, s.now)
 	}
 	s.describeRun(run)
-	return s.noteCauses(ctx, run.plan)
 }
 
 // conclude writes how an operation ended, or arranges its next attempt.
@@ -147,13 +147,14 @@ func (s *session) conclude(ctx context.Context, state *v1alpha1.OperationState) 
 	}
 	if state.Phase == v1alpha1.OperationSucceeded && !partial(state.Operation) {
 		s.app.Status.History = status.AddHistory(s.app.Status.History, state, s.app.Spec.HistoryLimit())
-		if err := s.repin(ctx, state); err != nil {
+		changed, err := s.repin(ctx, state)
+		if err != nil {
 			return err
 		}
+		if changed {
+			s.observe(ctx)
+		}
 	}
-	// What the operation changed is compared once more before the status is
-	// written, and automation looks at the result.
-	s.observe(ctx)
 	if asked {
 		s.by(s.now)
 		return nil
@@ -255,7 +256,7 @@ func (s *session) driver() *rollout.Driver {
 
 // launch plans and starts the rollout, and puts the operation on the status.
 func (s *session) launch(ctx context.Context, op v1alpha1.Operation, desired *pipeline.Desired, id string, attempt int) error {
-	comparison, err := s.compare(ctx, desired, op)
+	comparison, err := s.planned(ctx, desired, op)
 	if err != nil {
 		s.problem(v1alpha1.ConditionComparisonError, err)
 		s.by(s.now.Add(retryAfterError))
@@ -287,19 +288,11 @@ func (s *session) launch(ctx context.Context, op v1alpha1.Operation, desired *pi
 		AsPlanned:   s.asPlanned(op, comparison),
 	})
 	s.st.run = run
+	s.st.running.Store(run)
 	s.follow(run)
 	s.describeRun(run)
 	s.by(s.now.Add(progressEvery))
 	return nil
-}
-
-// follow has the Application looked at when the run has ended.
-func (s *session) follow(run *operationRun) {
-	name := nameOf(s.app)
-	go func() {
-		<-run.Done()
-		s.wakeups.add(name)
-	}()
 }
 
 // describeRun puts a run's progress on the status.
@@ -363,8 +356,11 @@ func (s *session) whileRunning(ctx context.Context) error {
 		s.supersede(ctx, run)
 	}
 	s.healMeanwhile(ctx, run)
-	if next := s.nextProgress(run.Snapshot().StartedAt); s.now.Before(next) {
+	snap := run.Snapshot()
+	if next := s.nextProgress(run, snap); s.now.Before(next) {
 		s.by(next)
+		// By then it may wait for something.
+		s.by(s.now.Add(progressEvery))
 		return nil
 	}
 	if !s.progress.AllowN(s.now, 1) {
@@ -479,44 +475,4 @@ func (s *session) release(desired *pipeline.Desired) string {
 	}
 	sum := sha256.Sum256(data)
 	return hex.EncodeToString(sum[:])
-}
-
-// compare compares with the cluster in view of what an operation would do.
-func (s *session) compare(ctx context.Context, desired *pipeline.Desired, op v1alpha1.Operation) (*pipeline.Comparison, error) {
-	var entries []inventory.Entry
-	for _, e := range s.st.memory.Owned() {
-		entries = append(entries, inventory.Entry{Key: e.Key, UID: e.UID})
-	}
-	if err := s.loadProject(ctx); err != nil {
-		return nil, err
-	}
-	comparison, err := s.comparer.Compare(ctx, s.permitted(), pipeline.Subject{
-		App: s.instance, Server: s.dest.Server, Namespace: s.app.Spec.Destination.Namespace,
-		Desired: desired, Options: s.operationOptions(op), Write: s.writePolicy(op),
-		Tracking: s.settings.Tracking, Rules: s.compareRules(), Ignore: s.app.Spec.IgnoreDifferences, Tolerant: s.settings.RespectRBAC, Inventory: entries, Elsewhere: s.renderedElsewhere,
-		Excluded: s.excludes, Renew: s.ownOptions().Has(optionRenew),
-	})
-	if err != nil {
-		return nil, err
-	}
-	if err := s.beyondReach(comparison.Plan); err != nil {
-		return nil, err
-	}
-	s.refuseForbidden(comparison.Plan)
-	s.refuseUnidentified(comparison.Plan)
-	return comparison, nil
-}
-
-func newOperationID() string {
-	var b [4]byte
-	// crypto/rand never fails on the platforms Go supports.
-	_, _ = rand.Read(b[:])
-	return hex.EncodeToString(b[:])
-}
-
-func operationID(op v1alpha1.Operation) string { return infoValue(op, infoOperation) }
-
-func withOperationID(infos []v1alpha1.Info, id string) []v1alpha1.Info {
-	kept := slices.DeleteFunc(slices.Clone(infos), func(i v1alpha1.Info) bool { return i.Name == infoOperation })
-	return append(kept, v1alpha1.Info{Name: infoOperation, Value: id})
 }

@@ -75,7 +75,7 @@ func (s *session) operationOptions(op v1alpha1.Operation) plan.Options {
 		LastWins:         own.Has("Duplicates=last-wins"),
 		SkipMissingKinds: switches.Has("SkipDryRunOnMissingResource=true"),
 		HelmLifecycle:    app.Annotations[v1alpha1.AnnotationHelmLifecycle] == "true",
-		FirstSync:        s.st.memory.Released == nil && len(app.Status.History) == 0 && len(s.dest.Tracked(s.instance))+len(s.dest.Labelled(s.instance)) == 0,
+		FirstSync:        s.st.memory.Released == nil && len(app.Status.History) == 0 && !s.dest.AnyTracked(s.instance) && len(s.dest.Labelled(s.instance)) == 0,
 	}
 	if policy := app.Spec.SyncPolicy; policy != nil && policy.ManagedNamespaceMetadata != nil {
 		opts.NamespaceLabels = policy.ManagedNamespaceMetadata.Labels

@@ -69,23 +69,23 @@ func (s *session) noteLeft(op v1alpha1.Operation) v1alpha1.Operation {
 }
 
 // repin decides after a whole release what automation keeps to: a person's
-// rollback is kept, every other release ends an earlier pin.
-func (s *session) repin(ctx context.Context, state *v1alpha1.OperationState) error {
+// rollback is kept, every other release ends an earlier pin. It reports whether that
+// makes a difference.
+func (s *session) repin(ctx context.Context, state *v1alpha1.OperationState) (changed bool, err error) {
 	next := pinFor(state, s.completed(), s.app.Spec.AutomatedEnabled())
 	var data []byte
 	if next != nil {
-		var err error
 		if data, err = json.Marshal(next); err != nil {
-			return fmt.Errorf("encode pin: %w", err)
+			return false, fmt.Errorf("encode pin: %w", err)
 		}
 	}
 	if string(data) == string(s.st.memory.Pin) {
-		return nil
+		return false, nil
 	}
 	s.st.memory.Pin = data
 	// What is desired is another thing from here on.
 	s.st.refresh.Store(true)
-	return recordStore{s.st.record}.Save(ctx, s.st.memory)
+	return true, recordStore{s.st.record}.Save(ctx, s.st.memory)
 }
 
 // pinFor returns the pin that a completed operation asks for: one if a person has

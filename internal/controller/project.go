@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/wavetrain/wavetrain/api/v1alpha1"
+	"github.com/wavetrain/wavetrain/internal/cluster"
 	"github.com/wavetrain/wavetrain/internal/diag"
 	"github.com/wavetrain/wavetrain/internal/manifest"
 	"github.com/wavetrain/wavetrain/internal/plan"
@@ -197,6 +198,14 @@ func (p permitted) Get(key manifest.Key) (*unstructured.Unstructured, bool) {
 	return p.destination.Get(key)
 }
 
+// Head implements pipeline.Destination.
+func (p permitted) Head(key manifest.Key) (cluster.Head, bool) {
+	if p.hides(key) {
+		return cluster.Head{}, false
+	}
+	return p.destination.Head(key)
+}
+
 // GetOwned implements pipeline.Destination.
 func (p permitted) GetOwned(key manifest.Key) (*unstructured.Unstructured, []metav1.ManagedFieldsEntry, bool) {
 	if p.hides(key) {
@@ -205,9 +214,9 @@ func (p permitted) GetOwned(key manifest.Key) (*unstructured.Unstructured, []met
 	return p.destination.GetOwned(key)
 }
 
-// Tracked implements pipeline.Destination.
-func (p permitted) Tracked(app string) []*unstructured.Unstructured {
-	return p.seen(p.destination.Tracked(app))
+// TrackedBut implements pipeline.Destination.
+func (p permitted) TrackedBut(app string, known func(manifest.Key) bool) []*unstructured.Unstructured {
+	return p.seen(p.destination.TrackedBut(app, known))
 }
 
 // Labelled implements pipeline.Destination.

@@ -45,8 +45,8 @@ func (a audited) trials(resource, prefix string) (n int) {
 	return n
 }
 
-// An operation writes its Application when it begins and when it has ended, and
-// between that at most once in five seconds.
+// An operation writes its Application when it has ended, and when it has taken a while
+// in the beginning and at most once in five seconds while it waits.
 func TestOperationWritesItsApplicationRarely(t *testing.T) {
 	t.Parallel()
 	log := filepath.Join(t.TempDir(), "audit.log")
@@ -66,11 +66,16 @@ func TestOperationWritesItsApplicationRarely(t *testing.T) {
 		before = w.applicationWrites(name)
 	}
 	name := w.app("many", repo, "app")
-	w.until(name, time.Minute, "converged", converged)
-	limit("the first sync", name, 3)
+	// Times in the status are whole seconds: one that shows less than two took less.
+	most := func(app *v1alpha1.Application) int {
+		if state := app.Status.OperationState; state.FinishedAt.Sub(state.StartedAt.Time) < 2*time.Second {
+			return 1
+		}
+		return 3
+	}
+	limit("the first sync", name, most(w.until(name, time.Minute, "converged", converged)))
 	commit := repo.Commit("change", map[string]string{"app/c00.yaml": configMap("c00", "data: {v: two}")})
-	w.until(name, time.Minute, "converged again", convergedAt(commit))
-	limit("the next commit", name, 3)
+	limit("the next commit", name, most(w.until(name, time.Minute, "converged again", convergedAt(commit))))
 	w.sync(name, v1alpha1.SyncOperation{})
 	limit("a sync by hand", name, 3)
 

@@ -44,6 +44,8 @@ type appState struct {
 	// settled is what the last look has seen, nil while there is one or when every
 	// change matters.
 	settled atomic.Pointer[settled]
+	// running is run for those who do not hold mu.
+	running atomic.Pointer[operationRun]
 	// asksServed is true when what is rendered can depend on what its cluster
 	// serves.
 	asksServed atomic.Bool
@@ -117,6 +119,8 @@ type session struct {
 	orphans []manifest.Key
 	// busy is true when the target revision could not be asked for yet.
 	busy bool
+	// ended is the run that has ended since the last look.
+	ended *operationRun
 	// comparing is true for a look that nobody wants more of than the comparison.
 	comparing bool
 	// unseen is what Applications render that have not been looked at; nil until
@@ -153,6 +157,7 @@ func (s *session) reconcile(ctx context.Context) error {
 	if s.st.run != nil && !s.st.run.ended() {
 		return s.whileRunning(ctx)
 	}
+	s.collect()
 	s.observe(ctx)
 	if err := ctx.Err(); err != nil {
 		return err

@@ -64,6 +64,11 @@ func (a *applications) unchanged(name types.NamespacedName, keys []manifest.Key)
 	if st == nil {
 		return false
 	}
+	if run := st.running.Load(); run != nil && !run.ended() && !run.Asking() {
+		// The run watches its objects itself, and all others are looked at when it has
+		// ended.
+		return true
+	}
 	seen := st.settled.Load()
 	if seen == nil || !a.destinations.has(seen.dest) {
 		return false

@@ -114,9 +114,11 @@ func (s *session) patch(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("write status of %s/%s: %w", s.app.Namespace, s.app.Name, err)
 	}
-	s.st.written, s.st.statusAt, s.st.unwritten = app.ResourceVersion, s.now, nil
+	// The time between two writes is counted from the end of the first.
+	written := s.opts.Clock.Now()
+	s.st.written, s.st.statusAt, s.st.unwritten = app.ResourceVersion, written, nil
 	if isHeal(s.app.Status.OperationState) {
-		s.st.healAt = s.now
+		s.st.healAt = written
 	}
 	return nil
 }

@@ -7,7 +7,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
+	"strconv"
 	"sync"
 
 	"golang.org/x/sync/errgroup"
@@ -37,11 +39,15 @@ type Destination interface {
 	Watch(ctx context.Context, kinds ...schema.GroupKind) error
 	Scope(schema.GroupKind) (namespaced, known bool)
 	Get(manifest.Key) (*unstructured.Unstructured, bool)
+	// Head is what Get can say without decoding the object.
+	Head(manifest.Key) (cluster.Head, bool)
 	// GetOwned is Get with the entries that say which manager owns which field.
 	GetOwned(manifest.Key) (*unstructured.Unstructured, []metav1.ManagedFieldsEntry, bool)
 	// Fetch reads an object from the API server in a version of its group.
 	Fetch(ctx context.Context, key manifest.Key, version string) (*unstructured.Unstructured, error)
-	Tracked(app string) []*unstructured.Unstructured
+	// TrackedBut returns the objects that an application's mark is on, but for those
+	// that the caller knows.
+	TrackedBut(app string, known func(manifest.Key) bool) []*unstructured.Unstructured
 	// Labelled returns the objects with an application's label, where labels are
 	// how objects are tracked.
 	Labelled(app string) []*unstructured.Unstructured
@@ -123,6 +129,35 @@ type Comparison struct {
 
 	// write is how objects would be written.
 	write cluster.Policy
+	// input is what the plan was made of, warnings what the rendering has to say.
+	input    plan.Input
+	warnings []diag.Diagnostic
+}
+
+// Replanned returns the comparison with the plan that other options lead to. It
+// reports false if they concern more than what of it is carried out: then the live
+// state has to be compared anew.
+func (c *Comparison) Replanned(write cluster.Policy, options plan.Options) (*Comparison, bool) {
+	if write != c.write || !reflect.DeepEqual(extent(options), extent(c.input.Options)) {
+		return nil, false
+	}
+	other := *c
+	other.input.Options = options
+	other.plan()
+	return &other, true
+}
+
+// extent leaves out of options what says how much of a plan is carried out.
+func extent(o plan.Options) plan.Options {
+	o.Prune, o.PruneLast, o.PruneDisabled, o.PruneConfirm, o.PruneGuard = false, false, false, false, false
+	o.SkipHooks, o.OutOfSyncOnly, o.Only = false, false, nil
+	return o
+}
+
+func (c *Comparison) plan() {
+	c.Plan = plan.Build(c.input)
+	c.Plan.Findings = append(c.Plan.Findings, c.warnings...)
+	diag.Sort(c.Plan.Findings)
 }
 
 // Comparer compares applications with their destination and remembers, per
@@ -221,9 +256,8 @@ func (c *Comparer) Compare(ctx context.Context, dest Destination, s Subject) (*C
 			Dependants: dependants(ctx, dest, candidate, result.Superfluous),
 		})
 	}
-	result.Plan = plan.Build(in)
-	result.Plan.Findings = append(result.Plan.Findings, s.Desired.Warnings...)
-	diag.Sort(result.Plan.Findings)
+	result.input, result.warnings = in, s.Desired.Warnings
+	result.plan()
 	return result, nil
 }
 
@@ -288,9 +322,11 @@ func (c *Comparer) judge(ctx context.Context, dest Destination, s Subject, draft
 	known, next := c.memory.recall(s.App, basis), &remarks{basis: basis, status: s.Rules.Status != diff.IgnoredForAll}
 	var open []question
 	for _, step := range named(draft) {
-		live, exists := dest.Get(step.Key)
+		q := question{step: step, at: remark{key: c.memory.hash(step.Key)}}
+		before, seen := known.find(q.at.key)
+		exists := q.read(dest, seen && step.Action != plan.Hook, before.version)
 		if exists {
-			result.Live[step.Key] = live
+			result.Live[step.Key] = q.live
 		}
 		switch {
 		case step.Action == plan.Hook:
@@ -299,23 +335,18 @@ func (c *Comparer) judge(ctx context.Context, dest Destination, s Subject, draft
 			result.Verdicts[step.Key] = Verdict{}
 			continue
 		}
-		at := remark{key: c.memory.hash(step.Key), version: versionOf(live)}
-		before, ok := known.find(at.key)
-		if ok && (before.version != at.version || at.version == 0) {
-			_, owners, _ := dest.GetOwned(step.Key)
-			at.mark = next.fingerprint(live, owners)
-			ok = at.mark == before.mark
-		}
-		if !ok {
-			open = append(open, question{step: step, at: at})
+		q.at.version = versionOf(q.live)
+		if seen && (before.version == q.at.version && q.at.version != 0) {
+			q.at.mark = before.mark
+		} else if q.at.mark = next.fingerprint(q.live, q.owners); !seen || q.at.mark != before.mark {
+			open = append(open, q)
 			continue
 		}
-		at.mark = before.mark
-		verdict := known.verdict(at, live)
+		verdict := known.verdict(q.at, q.live)
 		result.Verdicts[step.Key] = verdict
-		next.note(at, verdict)
+		next.note(q.at, verdict)
 	}
-	if err := answer(ctx, dest, s, next, open); err != nil {
+	if err := answer(ctx, dest, s, open); err != nil {
 		return err
 	}
 	for _, q := range open {
@@ -332,23 +363,38 @@ func (c *Comparer) judge(ctx context.Context, dest Destination, s Subject, draft
 type question struct {
 	step    plan.Step
 	at      remark
+	live    *unstructured.Unstructured
+	owners  []metav1.ManagedFieldsEntry
 	verdict Verdict
 }
 
+// read reads the live object, and its owners unless it is in the version that a
+// verdict is known on; it reports whether there is one.
+func (q *question) read(dest Destination, known bool, version uint64) (exists bool) {
+	head, exists := dest.Head(q.step.Key)
+	if !exists {
+		return false
+	}
+	if known = known && version != 0 && head.Version == strconv.FormatUint(version, 10); known || q.step.Action == plan.Hook {
+		q.live, exists = dest.Get(q.step.Key)
+		if !exists || !known || versionOf(q.live) == version {
+			return exists
+		}
+		// It has changed in this very moment.
+	}
+	q.live, q.owners, exists = dest.GetOwned(q.step.Key)
+	return exists
+}
+
 // answer compares objects side by side.
-func answer(ctx context.Context, dest Destination, s Subject, next *remarks, open []question) error {
+func answer(ctx context.Context, dest Destination, s Subject, open []question) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(dryRuns)
 	for i := range open {
 		q := &open[i]
 		group.Go(func() error {
-			live, owners, exists := dest.GetOwned(q.step.Key)
-			if !exists {
-				return nil
-			}
-			q.at.version, q.at.mark = versionOf(live), next.fingerprint(live, owners)
 			var err error
-			q.verdict, err = verdictOn(ctx, dest, s, q.step, live, owners)
+			q.verdict, err = verdictOn(ctx, dest, s, q.step, q.live, q.owners)
 			return err
 		})
 	}

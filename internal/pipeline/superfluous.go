@@ -24,28 +24,18 @@ func superfluous(dest Destination, s Subject, draft *plan.Plan) (found []invento
 		return nil, nil
 	}
 	in := inventory.Input{
-		App: s.App, Tracking: s.Tracking, Record: s.Inventory, Live: append(dest.Tracked(s.App), dest.Labelled(s.App)...), Namespaced: dest.Scope,
+		App: s.App, Tracking: s.Tracking, Record: s.Inventory, Rendered: s.rendered(dest, draft), Namespaced: dest.Scope,
 	}
-	for _, groups := range [][]plan.Group{draft.Groups, draft.OnDeletion} {
-		for _, g := range groups {
-			for _, step := range g.Steps {
-				if !step.Untracked || !s.Options.PruneHandedOver {
-					in.Rendered = append(in.Rendered, step.Key)
-				}
-			}
-		}
+	// What is rendered is not superfluous, and it is by far the most.
+	keys := make(map[manifest.Key]bool, len(in.Rendered))
+	for _, key := range in.Rendered {
+		keys[key] = true
 	}
-	for _, note := range draft.Ignored {
-		in.Rendered = append(in.Rendered, note.Key)
-	}
-	if s.Options.CreateNamespace && !s.Options.PruneHandedOver {
-		// Once rendered, now made by the option: handed over, not left behind.
-		in.Rendered = append(in.Rendered, manifest.Key{Kind: "Namespace", Name: s.Namespace})
-	}
-	for _, key := range s.Desired.spared() {
-		in.Rendered = append(in.Rendered, liveKey(key, dest, s.Namespace))
-	}
+	in.Live = append(dest.TrackedBut(s.App, func(key manifest.Key) bool { return keys[key] }), dest.Labelled(s.App)...)
 	for _, entry := range s.Inventory {
+		if keys[entry.Key] {
+			continue
+		}
 		if live, ok := dest.Get(entry.Key); ok {
 			in.Live = append(in.Live, live)
 		}
@@ -56,6 +46,32 @@ func superfluous(dest Destination, s Subject, draft *plan.Plan) (found []invento
 	}
 	return slices.DeleteFunc(found, func(c inventory.Candidate) bool { return s.Elsewhere(c.Key) }),
 		slices.DeleteFunc(unproven, func(u *unstructured.Unstructured) bool { return s.Elsewhere(manifest.KeyOf(u)) })
+}
+
+// rendered returns the keys of all that is rendered or made by an option, whether or
+// not it is applied now.
+func (s Subject) rendered(dest Destination, draft *plan.Plan) []manifest.Key {
+	var keys []manifest.Key
+	for _, groups := range [][]plan.Group{draft.Groups, draft.OnDeletion} {
+		for _, g := range groups {
+			for _, step := range g.Steps {
+				if !step.Untracked || !s.Options.PruneHandedOver {
+					keys = append(keys, step.Key)
+				}
+			}
+		}
+	}
+	for _, note := range draft.Ignored {
+		keys = append(keys, note.Key)
+	}
+	if s.Options.CreateNamespace && !s.Options.PruneHandedOver {
+		// Once rendered, now made by the option: handed over, not left behind.
+		keys = append(keys, manifest.Key{Kind: "Namespace", Name: s.Namespace})
+	}
+	for _, key := range s.Desired.spared() {
+		keys = append(keys, liveKey(key, dest, s.Namespace))
+	}
+	return keys
 }
 
 // hold notes who still uses the candidates.

@@ -17,6 +17,9 @@ func (r *Run) Asks() bool {
 	return r.machine.Asks()
 }
 
+// Asking is what Asks came to when the run looked last; it never blocks.
+func (r *Run) Asking() bool { return r.asking.Load() }
+
 // Restore has objects that the run has applied, and that somebody has changed since,
 // applied once more while it waits for a person. It returns those for which that will
 // be done.

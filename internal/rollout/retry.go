@@ -75,6 +75,7 @@ func (r *Run) call(ctx context.Context, f func(context.Context) error) error {
 		return errInterrupted
 	}
 	defer r.driver.opts.Queue.give()
+	r.began()
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	return f(ctx)

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -27,12 +28,18 @@ type Run struct {
 	limits  machine.Limits
 	cancel  context.CancelFunc
 	done    chan struct{}
+	// begun is closed when the run has made its first call, whose turn may be long in
+	// coming.
+	begun chan struct{}
 	// wake holds at most one token: something of interest has changed.
 	wake chan struct{}
 	// stop is closed when an end was asked for; it ends waits for a retry.
 	stop chan struct{}
 	// turn is the operation's place among those of the cluster.
 	turn turn
+
+	// asking is true while the run waits for a person.
+	asking atomic.Bool
 
 	interest interest
 	hints    hints
@@ -46,6 +53,7 @@ type Run struct {
 	mu      sync.Mutex
 	machine *machine.Machine
 	record  machine.Record
+	begunAt time.Time
 	state   State
 	outcome Outcome
 	// trouble is a transient error that an action is being retried for.
@@ -71,12 +79,17 @@ type Snapshot struct {
 	Operation string
 	Attempt   int
 	StartedAt time.Time
+	// Begun is when this process made the first call for it, zero while it waits for
+	// its turn.
+	Begun time.Time
 	// Group and Groups count from 1: "2 of 5".
 	Group, Groups int
 	// Message is what to show as the operation's message.
 	Message string
 	// Wait is what the run waits for, nil if it is at work.
-	Wait    *machine.Wait
+	Wait *machine.Wait
+	// Waits is true while the run does not get on: it waits, or tries again.
+	Waits   bool
 	Results []machine.StepResult
 	// Outcome is nil while the attempt is in progress.
 	Outcome *machine.Outcome
@@ -85,7 +98,7 @@ type Snapshot struct {
 func (d *Driver) newRun(op Operation) *Run {
 	r := &Run{
 		driver: d, cluster: d.cluster, op: op, limits: d.opts.Limits, index: newIndex(op.Plan, op.ID),
-		done: make(chan struct{}), wake: make(chan struct{}, 1), stop: make(chan struct{}),
+		done: make(chan struct{}), begun: make(chan struct{}), wake: make(chan struct{}, 1), stop: make(chan struct{}),
 		turn:  d.opts.Queue.begin(op.Automated),
 		state: op.State,
 	}
@@ -111,6 +124,19 @@ func (d *Driver) newRun(op Operation) *Run {
 
 // Done is closed when the run has ended.
 func (r *Run) Done() <-chan struct{} { return r.done }
+
+// Begun is closed when the run's turn has come.
+func (r *Run) Begun() <-chan struct{} { return r.begun }
+
+// began notes that the run's turn has come.
+func (r *Run) began() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.begunAt.IsZero() {
+		r.begunAt = r.driver.opts.Clock.Now()
+		close(r.begun)
+	}
+}
 
 // Outcome returns how the run ended; it is only valid once Done is closed.
 func (r *Run) Outcome() Outcome {
@@ -179,11 +205,12 @@ func (r *Run) Snapshot() Snapshot {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	s := Snapshot{
-		Operation: r.record.Operation, Attempt: r.record.Attempt, StartedAt: r.record.StartedAt,
+		Operation: r.record.Operation, Attempt: r.record.Attempt, StartedAt: r.record.StartedAt, Begun: r.begunAt,
 		Wait: r.record.Wait, Results: machine.Results(r.op.Plan, r.record), Outcome: r.record.Outcome,
 		Message: "one or more tasks are running",
 	}
 	s.Group, s.Groups = r.machine.Position()
+	s.Waits = s.Wait != nil || r.trouble.message != ""
 	switch {
 	case s.Outcome != nil:
 		s.Message = s.Outcome.Message
@@ -230,9 +257,15 @@ func (r *Run) run(ctx context.Context) {
 
 // loop asks the machine and does what it says until it has finished.
 func (r *Run) loop(ctx context.Context) error {
+	// unsaved is when progress must be saved at the latest, zero if there is none.
+	var unsaved time.Time
 	for {
 		d, again := r.next(ctx)
-		if d.Save {
+		if d.Advanced && unsaved.IsZero() {
+			unsaved = r.saveBy()
+		}
+		if d.Save || r.due(unsaved) {
+			unsaved = time.Time{}
 			if err := r.save(ctx, d.Finished); err != nil {
 				return err
 			}
@@ -265,6 +298,19 @@ func (r *Run) loop(ctx context.Context) error {
 	}
 }
 
+// saveWithin is how long after it has begun a run need not say how far it is, if all
+// that it has done can be done again: most are over by then, and are saved once.
+const saveWithin = 2 * time.Second
+
+// saveBy is when progress that was made now must be saved at the latest.
+func (r *Run) saveBy() time.Time {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.begunAt.Add(saveWithin)
+}
+
+func (r *Run) due(at time.Time) bool { return !at.IsZero() && !r.driver.opts.Clock.Now().Before(at) }
+
 // next asks the machine once. Again says that what can wake the run has changed
 // meanwhile, so that it must look once more before it sleeps.
 func (r *Run) next(ctx context.Context) (d machine.Decision, again bool) {
@@ -275,6 +321,7 @@ func (r *Run) next(ctx context.Context) (d machine.Decision, again bool) {
 	r.machine.Users(users)
 	d = r.machine.Next(look, now)
 	r.record = r.machine.Record()
+	r.asking.Store(r.machine.Asks())
 	return d, r.interest.set(r.machine.Interest(), r.cluster)
 }
 

@@ -65,6 +65,9 @@ type Result struct {
 type Decision struct {
 	// Save asks that the record is written before the actions are carried out.
 	Save bool
+	// Advanced says that groups were passed that could be passed once more: it is
+	// enough that the record is written soon.
+	Advanced bool
 	// Actions may be carried out concurrently.
 	Actions []Action
 	// Events that happened with this decision, without operation and time.

@@ -4,6 +4,7 @@
 package machine
 
 import (
+	"slices"
 	"time"
 
 	"github.com/wavetrain/wavetrain/internal/event"
@@ -66,7 +67,8 @@ func (t *turn) advance() {
 				return
 			case passed:
 			}
-			t.out.Save = true
+			t.out.Advanced = true
+			t.out.Save = t.out.Save || !g.repeatable()
 			t.release(g)
 			t.tell(g, event.Event{Type: event.GroupPassed})
 			t.time(g)
@@ -75,6 +77,19 @@ func (t *turn) advance() {
 		t.current++
 	}
 	t.finish(Outcome{Phase: PhaseSucceeded, Message: "successfully synced (all tasks run)"}, t.now)
+}
+
+// repeatable reports whether nothing is lost when it is forgotten that the group was
+// passed: its objects say themselves whose they are, and to apply them once more
+// changes nothing.
+func (g *group) repeatable() bool {
+	return !slices.ContainsFunc(g.tasks, func(t *task) bool {
+		if t.step.Object == nil || t.hook() || t.prunes() || t.step.Untracked {
+			return true
+		}
+		_, defines := manifest.DefinesKind(t.step.Object.Unstructured)
+		return defines
+	})
 }
 
 // complete reports whether the record says that g was passed: then it is not
