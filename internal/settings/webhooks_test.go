@@ -10,7 +10,7 @@ import (
 )
 
 func TestWebhookLimit(t *testing.T) {
-	for text, want := range map[string]int64{"": 0, "1": 1 << 20, " 100 ": 100 << 20, "1024": 1 << 30} {
+	for text, want := range map[string]int64{"": 0, "1": 1 << 20, "100\n": 100 << 20, "1024": 1 << 30} {
 		if got, err := settings.WebhookLimit(map[string]string{"webhook.maxPayloadSizeMB": text}); err != nil || got != want {
 			t.Errorf("%q is %d, %v; want %d", text, got, err, want)
 		}

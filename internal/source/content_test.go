@@ -227,7 +227,7 @@ func TestLFS(t *testing.T) {
 func TestSizesAreNotRead(t *testing.T) {
 	noise := make([]byte, 100<<10)
 	for i := range noise {
-		noise[i] = byte(rand.IntN(256)) //nolint:gosec // content
+		noise[i] = byte(rand.IntN(256))
 	}
 	repo := gittest.New(t, map[string]string{"dir/large": string(noise), "dir/empty": ""})
 	dir := t.TempDir()

@@ -42,7 +42,7 @@ func TestMain(m *testing.M) {
 func TestKilledWhileItFetches(t *testing.T) {
 	noise := make([]byte, 1<<20)
 	for i := range noise {
-		noise[i] = byte('a' + rand.IntN(26)) //nolint:gosec // content
+		noise[i] = byte('a' + rand.IntN(26))
 	}
 	repo := gittest.New(t, map[string]string{"x": "1", "noise": string(noise)})
 	head := repo.Git("rev-parse", "HEAD")

@@ -260,7 +260,7 @@ func TestRequestsAtOnce(t *testing.T) {
 	}
 	post := func() int {
 		r := httptest.NewRequest(http.MethodPost, "/api/webhook", strings.NewReader(github))
-		r.Header.Set("X-GitHub-Event", "push")
+		r.Header.Set("X-Github-Event", "push")
 		w := httptest.NewRecorder()
 		handler.ServeHTTP(w, r)
 		return w.Code
