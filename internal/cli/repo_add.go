@@ -93,7 +93,7 @@ func (f *repoFlags) addFlags(cmd *cobra.Command) {
 		{"name", "name", "a name for people"},
 		{"project", "project", "only this project's Applications may use it"},
 		{"username", "username", "user for HTTPS"},
-		{"proxy", "proxy", "HTTP proxy to reach it through"},
+		{"proxy", "proxy", "proxy to reach it through: http, https or socks5"},
 		{"no-proxy", "noProxy", "hosts that are reached without the proxy, separated by commas"},
 		{"github-app-id", "githubAppID", "id of a GitHub App"},
 		{"github-app-installation-id", "githubAppInstallationID", "id of the App's installation (default: that of the repository)"},

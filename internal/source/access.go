@@ -21,6 +21,8 @@ type access struct {
 	config  [][2]string
 	dir     string
 	secrets []string
+	// relay leads ssh through a proxy; may be nil.
+	relay *relay
 }
 
 // access prepares the use of the repository's credentials for the URL.
@@ -34,7 +36,7 @@ func (s *Store) access(ctx context.Context, repo Repository) (*access, string, e
 	case isHTTP(address):
 		err = s.accessHTTP(ctx, a, repo, creds)
 	case isSSH(address):
-		err = s.accessSSH(a, creds)
+		err = s.accessSSH(a, creds, address)
 	case !strings.Contains(address, "://") && !s.opts.AllowFile:
 		err = &Error{
 			Op: "read", URL: repo.Display(), Reason: Other, Detail: "this is no URL of a repository",
@@ -97,7 +99,7 @@ func (s *Store) authorization(ctx context.Context, repo Repository, creds Creden
 	}
 }
 
-func (s *Store) accessSSH(a *access, creds Credentials) error {
+func (s *Store) accessSSH(a *access, creds Credentials, address string) error {
 	command := []string{"ssh", "-o", "BatchMode=yes", "-o", "ConnectTimeout=10", "-o", "ServerAliveInterval=15", "-o", "ServerAliveCountMax=4"}
 	if creds.SSHKey != "" {
 		// ssh wants the newline at the end that is easily lost in a Secret.
@@ -119,6 +121,13 @@ func (s *Store) accessSSH(a *access, creds Credentials) error {
 			"-o", quoteShell("UserKnownHostsFile="+name))
 	default:
 		command = append(command, "-o", "StrictHostKeyChecking=yes")
+	}
+	through, err := relayFor(creds, address)
+	if err != nil {
+		return err
+	}
+	if a.relay = through; through != nil {
+		command = append(command, through.options()...)
 	}
 	a.env = append(a.env, "GIT_SSH_COMMAND="+strings.Join(command, " "))
 	return nil
@@ -156,6 +165,14 @@ func (a *access) environment() []string {
 	return env
 }
 
+// proxyTrouble says why the proxy does not let ssh through; "" if it does.
+func (a *access) proxyTrouble() string {
+	if a == nil || a.relay.trouble() == nil {
+		return ""
+	}
+	return a.censor(fmt.Sprintf("the proxy %s does not let us through: %v", a.relay.proxy.Host, a.relay.trouble()))
+}
+
 // censor takes secrets out of what a command has said.
 func (a *access) censor(text string) string {
 	if a == nil {
@@ -168,7 +185,15 @@ func (a *access) censor(text string) string {
 }
 
 func (a *access) close() error {
-	if a == nil || a.dir == "" {
+	if a == nil {
+		return nil
+	}
+	if a.relay != nil {
+		// That the port is closed already is what we want.
+		_ = a.relay.close()
+		a.relay = nil
+	}
+	if a.dir == "" {
 		return nil
 	}
 	if err := os.RemoveAll(a.dir); err != nil {

@@ -113,6 +113,9 @@ func (m *mirror) fail(op string, a *access, err error) error {
 	switch {
 	case errors.As(err, &said):
 		e.Reason, e.Detail, e.Hint = diagnose(repo, said.said)
+		if trouble := a.proxyTrouble(); trouble != "" {
+			e.Reason, e.Detail, e.Hint = Unavailable, trouble, advice(repo, Unavailable)
+		}
 	case errors.As(err, &silent), errors.Is(err, context.DeadlineExceeded):
 		e.Reason, e.Hint = Unavailable, advice(repo, Unavailable)
 	}
