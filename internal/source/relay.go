@@ -188,7 +188,8 @@ func (r *relay) connect(ctx context.Context) (net.Conn, io.Reader, error) {
 	err = req.Write(conn)
 	if err == nil {
 		var res *http.Response
-		if res, err = http.ReadResponse(reader, req); err == nil && res.StatusCode != http.StatusOK {
+		// What follows the head of the answer is the tunnel.
+		if res, err = http.ReadResponse(reader, req); err == nil && res.StatusCode != http.StatusOK { //nolint:bodyclose // closing would read the tunnel
 			err = fmt.Errorf("it answers %s", res.Status)
 		}
 	}
