@@ -35,6 +35,8 @@ type helmRepository struct {
 	current *index
 	checked time.Time
 	trouble trouble
+	// forgets is what it is for a mirror.
+	forgets int
 }
 
 // indexState is what is kept beside the index file, to ask only for a newer one.
@@ -71,6 +73,7 @@ func (h *helmRepository) forget(url string) {
 	defer h.mu.Unlock()
 	if SameRepository(h.repo.URL, url) {
 		h.checked, h.trouble = time.Time{}, trouble{}
+		h.forgets++
 	}
 }
 
@@ -100,8 +103,9 @@ func (h *helmRepository) index(ctx context.Context) (*index, error) {
 		h.mu.Unlock()
 		return nil, err
 	}
+	forgets := h.forgets
 	h.mu.Unlock()
-	value, err := h.once(ctx, "index", func(ctx context.Context) (any, error) {
+	value, err := h.once(ctx, fmt.Sprint("index ", forgets), func(ctx context.Context) (any, error) {
 		ix, err := h.refresh(ctx)
 		h.mu.Lock()
 		defer h.mu.Unlock()
@@ -109,27 +113,18 @@ func (h *helmRepository) index(ctx context.Context) (*index, error) {
 		if err != nil {
 			return nil, err
 		}
-		h.current, h.checked = ix, clock.Now()
+		if h.forgets == forgets {
+			h.current, h.checked = ix, clock.Now()
+		}
 		return ix, nil
 	})
 	ix, _ := value.(*index)
 	return ix, err
 }
 
-// once is mirror.once for a Helm repository.
+// once is mirror.once for a Helm repository. All that it has is large.
 func (h *helmRepository) once(ctx context.Context, key string, f func(context.Context) (any, error)) (any, error) {
-	timeout := h.store.opts.Timeout
-	done := h.asks.DoChan(key, func() (any, error) {
-		ctx, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), timeout, errNoAnswer(timeout))
-		defer cancel()
-		return f(ctx)
-	})
-	select {
-	case <-ctx.Done():
-		return nil, context.Cause(ctx)
-	case res := <-done:
-		return res.Val, res.Err
-	}
+	return h.store.ask(ctx, question{repo: h.repository(), asks: &h.asks, key: key, large: true}, f)
 }
 
 // refresh asks for the index, unless it is the one that we have.

@@ -75,6 +75,10 @@ func (m *mirror) refs(ctx context.Context) (*Refs, error) {
 		if err != nil {
 			return nil, err
 		}
+		if m.forgets != forgets && m.refsVal != nil {
+			// Somebody who asked later may have been answered already.
+			return parseRefs(out), nil
+		}
 		if m.forgets == forgets {
 			m.refsAt = clock.Now()
 		}
@@ -90,36 +94,10 @@ func (m *mirror) refs(ctx context.Context) (*Refs, error) {
 	return refs, nil
 }
 
-// once runs f once for all who ask for key meanwhile. It goes on when the one who
-// asked first gives up.
+// once runs f once for all who ask for key meanwhile.
 func (m *mirror) once(ctx context.Context, key string, f func(context.Context) (any, error)) (any, error) {
-	repo, timeout, began := m.repository(), m.store.opts.Timeout, time.Now()
-	leave, ok := m.store.patience.enter(Host(repo.fetchURL()))
-	if !ok {
-		return nil, busy("ask", repo)
-	}
-	var err error
-	defer func() {
-		took := time.Since(began)
-		if !strings.HasPrefix(key, keyRefs) {
-			// What is fetched may be large: that says nothing of the server.
-			took = 0
-		}
-		leave(err, took)
-	}()
-	done := m.asks.DoChan(key, func() (any, error) {
-		ctx, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), timeout, errNoAnswer(timeout))
-		defer cancel()
-		return f(ctx)
-	})
-	select {
-	case <-ctx.Done():
-		err = context.Cause(ctx)
-		return nil, err
-	case res := <-done:
-		err = res.Err
-		return res.Val, err
-	}
+	q := question{repo: m.repository(), asks: &m.asks, key: key, large: !strings.HasPrefix(key, keyRefs)}
+	return m.store.ask(ctx, q, f)
 }
 
 // ensure makes the mirror hold the commit.

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
+	"golang.org/x/sync/singleflight"
 	"oras.land/oras-go/v2/content"
 	"oras.land/oras-go/v2/registry/remote"
 	"oras.land/oras-go/v2/registry/remote/auth"
@@ -38,8 +39,12 @@ var ociDigest = regexp.MustCompile(`^sha256:[0-9a-f]{64}$`)
 // mean at most once per IndexTTL.
 type artifacts struct {
 	store *Store
+	asks  singleflight.Group
 
-	mu      sync.Mutex
+	mu sync.Mutex
+	// forgets counts how often something was forgotten: an answer to a question from
+	// before that may be outdated.
+	forgets int
 	answers map[string]ociAnswer
 }
 
@@ -133,6 +138,7 @@ func (o *artifacts) remember(ctx context.Context, t Target, what string, ask fun
 	clock := o.store.opts.Clock
 	o.mu.Lock()
 	known, ok := o.answers[key]
+	forgets := o.forgets
 	o.mu.Unlock()
 	if ok && known.trouble.err == nil && clock.Since(known.at) < o.store.opts.IndexTTL {
 		return known, nil
@@ -140,20 +146,25 @@ func (o *artifacts) remember(ctx context.Context, t Target, what string, ask fun
 	if err := known.trouble.standing(clock.Now()); err != nil {
 		return ociAnswer{}, err
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, o.store.opts.Timeout, errNoAnswer(o.store.opts.Timeout))
-	defer cancel()
-	answer, err := ask(ctx)
-	answer.at, answer.url, answer.trouble = clock.Now(), t.Repository.URL, known.trouble
-	answer.trouble.note(clock.Now(), err)
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.answers[key] = answer
+	value, err := o.store.ask(ctx, question{repo: t.Repository, asks: &o.asks, key: fmt.Sprint(key, " ", forgets)}, func(ctx context.Context) (any, error) {
+		answer, err := ask(ctx)
+		answer.at, answer.url, answer.trouble = clock.Now(), t.Repository.URL, known.trouble
+		answer.trouble.note(clock.Now(), err)
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		if o.forgets == forgets {
+			o.answers[key] = answer
+		}
+		return answer, err
+	})
+	answer, _ := value.(ociAnswer)
 	return answer, err
 }
 
 func (o *artifacts) forget(url string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	o.forgets++
 	for key, answer := range o.answers {
 		if SameRepository(answer.url, url) {
 			delete(o.answers, key)

@@ -4,10 +4,13 @@
 package source
 
 import (
+	"context"
 	"errors"
 	"strings"
 	"sync"
 	"time"
+
+	"golang.org/x/sync/singleflight"
 )
 
 // ErrBusy is wrapped by the error of a question that was not asked because others
@@ -53,6 +56,49 @@ func (p *patience) enter(host string) (leave func(err error, took time.Duration)
 			delete(p.slow, host)
 		}
 	}, true
+}
+
+// question is something that is asked of a server once for all who ask it meanwhile.
+type question struct {
+	repo  Repository
+	asks  *singleflight.Group
+	key   string
+	large bool // the answer may be: that it takes long says nothing of the server
+}
+
+// ask goes on when the one who asked first gives up.
+func (s *Store) ask(ctx context.Context, q question, f func(context.Context) (any, error)) (value any, err error) {
+	timeout, began := s.opts.Timeout, time.Now()
+	leave, ok := s.patience.enter(hostOf(q.repo.fetchURL()))
+	if !ok {
+		return nil, busy("ask", q.repo)
+	}
+	defer func() {
+		took := time.Since(began)
+		if q.large {
+			took = 0
+		}
+		leave(err, took)
+	}()
+	done := q.asks.DoChan(q.key, func() (any, error) {
+		ctx, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), timeout, errNoAnswer(timeout))
+		defer cancel()
+		return f(ctx)
+	})
+	select {
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	case res := <-done:
+		return res.Val, res.Err
+	}
+}
+
+// hostOf is the host of a URL that may lack its scheme, as those of registries do.
+func hostOf(address string) string {
+	if !strings.Contains(address, "://") && !strings.Contains(address, "@") {
+		address = "oci://" + address
+	}
+	return Host(address)
 }
 
 // busy is the error of a question that was not asked.
