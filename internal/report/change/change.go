@@ -161,7 +161,7 @@ func (a *App) fill(w against) {
 			for _, id := range s.After {
 				step.After = append(step.After, names[id])
 			}
-			if step.wait.gates {
+			if step.wait.gates && !out.onFailure() {
 				out.Waits = append(out.Waits, step.Object)
 			}
 			out.Steps = append(out.Steps, step)

@@ -131,3 +131,19 @@ func TestCommonChangesAreWrittenOnce(t *testing.T) {
 		}
 	}
 }
+
+// Hooks for a failure are shown as such, neither counted nor waited for.
+func TestHooksForAFailure(t *testing.T) {
+	t.Parallel()
+	hook := "apiVersion: batch/v1\nkind: Job\nmetadata: {name: undo, annotations: {argocd.argoproj.io/hook: SyncFail}}\nspec: {template: {spec: {containers: []}}}\n---\n"
+	apps := []*change.App{change.Compare("app", nil, side(t, hook+fmt.Sprintf(config, "c", "x")))}
+	page, err := change.HTML(apps, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string]string{"text": change.Text(apps, 0), "markdown": change.Markdown(apps, 0), "html": page} {
+		if !strings.Contains(text, "SyncFail/0 (only if the sync fails)") || !strings.Contains(text, "1 to create, 0 to update, 0 to delete, 0 hooks to run") || strings.Contains(text, "until it has completed") {
+			t.Errorf("%s:\n%s", name, text)
+		}
+	}
+}

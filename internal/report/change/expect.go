@@ -60,7 +60,7 @@ func expect(groups []Group) Expected {
 	gates := []Gate{}
 	var begin time.Duration
 	for _, g := range groups {
-		if g.Phase == string(manifest.SyncFail) {
+		if g.onFailure() {
 			continue
 		}
 		ends := map[string]time.Duration{}

@@ -34,7 +34,7 @@ func HTML(apps []*App, unchanged int) (string, error) {
 			return lines
 		},
 		"own":    func(a *App, s Step) []diff.Change { return s.own(in[a]) },
-		"remark": Step.remark, "serious": serious, "times": Expected.times, "span": span, "share": share100, "join": strings.Join,
+		"remark": Step.remark, "serious": serious, "times": Expected.times, "title": Group.title, "span": span, "share": share100, "join": strings.Join,
 	}).Parse(pageText)
 	if err != nil {
 		return "", err
@@ -84,7 +84,7 @@ td { padding: .1rem .6rem .1rem 0; vertical-align: top; overflow-wrap: anywhere 
 <ul>{{range .Gates}}<li>{{gate .}}</li>{{end}}</ul>{{end}}{{end}}
 {{range .Spec}}<table><tr><td>Application {{path .Path}}</td><td><span class="was">{{value .Live}}</span> <span class="now">{{value .Desired}}</span></td></tr></table>{{end}}
 {{with common .}}<h3>In many objects</h3><ul>{{range .}}<li class="fields">{{.}}</li>{{end}}</ul>{{end}}
-{{range .Groups}}{{$same := unchanged .}}{{if not (acting .)}}<h3>{{.Phase}}/{{.Wave}} · {{$same}} unchanged</h3>{{else}}<h3>{{.Phase}}/{{.Wave}}</h3>
+{{range .Groups}}{{$same := unchanged .}}{{if not (acting .)}}<h3>{{title .}} · {{$same}} unchanged</h3>{{else}}<h3>{{title .}}</h3>
 {{range acting .}}<div class="step"><b class="{{.Action}}">{{.Action}}</b><div>{{.Object}}{{with remark .}} <span class="faint">{{.}}</span>{{end}}
 {{with own $app .}}<table>{{range .}}<tr><td>{{path .Path}}</td><td><span class="was">{{value .Live}}</span> <span class="now">{{value .Desired}}</span></td></tr>{{end}}</table>{{end}}</div></div>
 {{end}}{{if $same}}<p class="faint">and {{$same}} unchanged</p>{{end}}{{end}}{{end}}

@@ -213,7 +213,7 @@ func details(a *App, fields bool, most int) string {
 			continue
 		}
 		if most != 0 {
-			fmt.Fprintf(&b, "**%s/%d**\n\n", g.Phase, g.Wave)
+			fmt.Fprintf(&b, "**%s**\n\n", g.title())
 		}
 		for _, s := range acting(g) {
 			if most == 0 {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/wavetrain/wavetrain/internal/diag"
 	"github.com/wavetrain/wavetrain/internal/diff"
+	"github.com/wavetrain/wavetrain/internal/manifest"
 	"github.com/wavetrain/wavetrain/internal/report/findings"
 )
 
@@ -25,6 +26,9 @@ func Summary(apps []*App, unchanged int) string {
 	for _, a := range apps {
 		restarts += len(a.Restarts)
 		for _, g := range a.Groups {
+			if g.onFailure() {
+				continue
+			}
 			for _, s := range g.Steps {
 				counts[s.Action]++
 			}
@@ -57,6 +61,18 @@ func span(d time.Duration) string {
 	}
 	if strings.HasSuffix(text, "h0m") {
 		text = strings.TrimSuffix(text, "0m")
+	}
+	return text
+}
+
+// onFailure tells whether the group's hooks only run when the sync fails.
+func (g Group) onFailure() bool { return g.Phase == string(manifest.SyncFail) }
+
+// title is where the group stands.
+func (g Group) title() string {
+	text := fmt.Sprintf("%s/%d", g.Phase, g.Wave)
+	if g.onFailure() {
+		text += " (only if the sync fails)"
 	}
 	return text
 }
@@ -170,7 +186,7 @@ func (e Expected) times() string {
 		words = append(words, span(e.Last.Duration)+" in the last release")
 	}
 	if len(words) == 0 {
-		return "nothing says how long"
+		return "for no certain time"
 	}
 	return strings.Join(words, ", ")
 }

@@ -45,10 +45,10 @@ func Text(apps []*App, unchanged int) string {
 func writeGroup(b *strings.Builder, g Group, common map[string]int) {
 	steps, same := acting(g), unchangedIn(g)
 	if len(steps) == 0 {
-		fmt.Fprintf(b, "  %s/%d  %d unchanged\n", g.Phase, g.Wave, same)
+		fmt.Fprintf(b, "  %s  %d unchanged\n", g.title(), same)
 		return
 	}
-	fmt.Fprintf(b, "  %s/%d\n", g.Phase, g.Wave)
+	fmt.Fprintf(b, "  %s\n", g.title())
 	for _, s := range steps {
 		fmt.Fprintf(b, "    %-7s  %s", s.Action, s.Object)
 		if remark := s.remark(); remark != "" {

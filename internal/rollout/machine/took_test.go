@@ -11,10 +11,12 @@ import (
 
 	"github.com/wavetrain/wavetrain/internal/manifest"
 	"github.com/wavetrain/wavetrain/internal/rollout/machine"
+	"github.com/wavetrain/wavetrain/internal/rollout/rollouttest"
 )
 
 // The record says how long groups took and whom they waited for last; groups that
-// nobody had to wait for are not worth a word.
+// nobody had to wait for are not worth a word, and of the last one only hooks are
+// waited for.
 func TestTimesOfGroups(t *testing.T) {
 	w := emptyWorld()
 	w.begin(
@@ -23,6 +25,16 @@ func TestTimesOfGroups(t *testing.T) {
 		sync(2, hook(object("Job", "seed", "ok@3s"))),
 	)
 	w.run(t)
+	// Something else holds the deletion up, not a workload that is not waited for.
+	alone := emptyWorld()
+	alone.limits.AwaitGone = true
+	old := object("ConfigMap", "old", "ok@5s")
+	old.SetFinalizers([]string{rollouttest.Guard})
+	alone.begin(sync(0, rollouttest.Prune(alone.cluster.Put(old)), step(object("Deployment", "web", "never"))))
+	alone.run(t)
+	if alone.now.Sub(alone.start) < 5*time.Second || len(alone.record.Took) > 0 {
+		t.Errorf("the only group, in %s, took %+v", alone.now.Sub(alone.start), alone.record.Took)
+	}
 	var got []machine.GroupTime
 	for _, took := range w.record.Took {
 		took.Took = took.Took.Round(time.Second)

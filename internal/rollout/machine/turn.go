@@ -110,10 +110,14 @@ func (t *turn) announce(g *group) {
 	}
 }
 
-// time notes how long a group took. After a restart its beginning is not known.
+// time notes how long a group took. After a restart its beginning is not known; the
+// last one is not waited for, unless for its hooks.
 func (t *turn) time(g *group) {
 	const worthKnowing = 100 * time.Millisecond
-	if took := t.now.Sub(g.began); !g.began.IsZero() && took >= worthKnowing {
+	if g.began.IsZero() || t.last(g) && !slices.ContainsFunc(g.tasks, (*task).hook) {
+		return
+	}
+	if took := t.now.Sub(g.began); took >= worthKnowing {
 		t.rec.Took = append(t.rec.Took, GroupTime{Phase: g.phase, Wave: g.wave, Took: took, Last: g.last})
 	}
 }
