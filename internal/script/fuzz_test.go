@@ -23,7 +23,8 @@ func odd() map[string]any {
 // FuzzLua runs scripts that nobody would write: they end, and harm nothing.
 func FuzzLua(f *testing.F) {
 	for _, seed := range []string{
-		"return {status = 'Healthy'}", "for _, c in ipairs(obj.status.conditions) do if c.type == 'Ready' then return {status='Healthy'} end end",
+		"return {status = 'Healthy'}", "return string.gsub(string.rep('a', 1e5), '.-b', '')", "return string.find(string.rep('a', 1e5), '.-.-.-b')",
+		"return string.match('a(b)c', '(%()(.-)(%))'), string.gsub('a.b.c', '%.', '/'), string.match('x=1, y=2', '(%w+)=(%d+)')", "for _, c in ipairs(obj.status.conditions) do if c.type == 'Ready' then return {status='Healthy'} end end",
 		"while true do end", "local s = 'x' while true do s = s .. s end", "local t = {} for i = 1, 1e9 do t[i] = {} end", "return string.rep('x', 1e10)",
 		"return string.format('%99999d', 1)", "local function f() return f() end return f()", "local function f() return 1 + f() end return f()",
 		"return setmetatable({}, {__index = function(t, k) return t[k] end}).x", "os.exit()",
@@ -31,7 +32,7 @@ func FuzzLua(f *testing.F) {
 	} {
 		f.Add(seed)
 	}
-	f.Fuzz(func(t *testing.T, source string) {
+	f.Fuzz(func(_ *testing.T, source string) {
 		compiled, err := script.CompileLua("fuzz", source)
 		if err != nil {
 			return
@@ -53,7 +54,7 @@ func FuzzCEL(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	f.Fuzz(func(t *testing.T, text string) {
+	f.Fuzz(func(_ *testing.T, text string) {
 		expression, err := compiler.Compile("fuzz", text, cel.BoolType)
 		if err != nil {
 			return

@@ -99,13 +99,15 @@ type bounded struct {
 	context.Context
 	steps    int
 	memory   int
+	matching int
 	exceeded error
 }
 
 var (
-	errSteps  = fmt.Errorf("the script takes more than %d steps", maxSteps)
-	errText   = fmt.Errorf("the script makes a text longer than %d bytes", maxText)
-	errMemory = fmt.Errorf("the script takes more than %d bytes of memory", maxMemory)
+	errSteps    = fmt.Errorf("the script takes more than %d steps", maxSteps)
+	errText     = fmt.Errorf("the script makes a text longer than %d bytes", maxText)
+	errMatching = fmt.Errorf("the script's patterns take more than %d steps", maxMatching)
+	errMemory   = fmt.Errorf("the script takes more than %d bytes of memory", maxMemory)
 )
 
 // Done implements context.Context.

@@ -107,6 +107,8 @@ func (b *bounded) replace(state *lua.LState) {
 		b.before(state, texts, "format", b.format)
 		b.before(state, texts, "gmatch", b.matches)
 		b.before(state, texts, "gfind", b.matches)
+		b.before(state, texts, "find", b.first)
+		b.before(state, texts, "match", b.first)
 	}
 	if tables, ok := state.GetGlobal(lua.TabLibName).(*lua.LTable); ok {
 		b.before(state, tables, "insert", func(state *lua.LState) { b.grow(state, state.Get(1), state.Get(2)) })
@@ -123,10 +125,15 @@ func (b *bounded) before(state *lua.LState, library *lua.LTable, name string, lo
 	if !ok || original.GFunction == nil {
 		return
 	}
-	library.RawSetString(name, state.NewFunction(func(state *lua.LState) int {
+	// Some functions have values of their own, such as the iterator of gmatch.
+	values := make([]lua.LValue, len(original.Upvalues))
+	for i, v := range original.Upvalues {
+		values[i] = v.Value()
+	}
+	library.RawSetString(name, state.NewClosure(func(state *lua.LState) int {
 		look(state)
 		return original.GFunction(state)
-	}))
+	}, values...))
 }
 
 // after has the text counted that a function of a library returns.
@@ -180,6 +187,19 @@ func (b *bounded) matches(state *lua.LState) {
 		b.end(state, errText)
 	}
 	b.charge(state, (len(text)+1)*costMatch/4)
+	b.rehearse(state, text, state.CheckString(2), 0, state.OptInt(4, -1))
+}
+
+// first looks at a text in which one match of a pattern is to be found.
+func (b *bounded) first(state *lua.LState) {
+	if lua.LVAsBool(state.Get(4)) {
+		return
+	}
+	text, from := state.CheckString(1), state.OptInt(3, 1)
+	if from < 0 {
+		from += len(text) + 1
+	}
+	b.rehearse(state, text, state.CheckString(2), from-1, 1)
 }
 
 // join looks at the texts that table.concat is about to join.
