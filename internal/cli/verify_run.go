@@ -79,8 +79,8 @@ func verifyAll(ctx context.Context, services []planned, strays []stray) (apps []
 	if err != nil {
 		return nil, nil, err
 	}
-	general = append(byHand, append(general, ignored.unused()...)...)
-	return apps, append(list, findings.Of("", general)...), err
+	general = slices.Concat(byHand, general, ignored.unused())
+	return apps, append(list, findings.Of("", general)...), nil
 }
 
 // destination are the names by which the cluster of an Application is known.

@@ -67,14 +67,6 @@ type wavesCollector struct {
 	instead func(context.Context, render.Source, render.Target) error
 }
 
-// stray is an Application of which a source lies elsewhere, so that it is not looked
-// at.
-type stray struct {
-	repo    *localRepo
-	written manifest.Object
-	source  string
-}
-
 // planned is a service with where it comes from.
 type planned struct {
 	plan *plan.Plan
@@ -234,10 +226,7 @@ func (c *wavesCollector) addFile(ctx context.Context, file string) error {
 		if name == "" {
 			name = strings.TrimSuffix(filepath.Base(file), filepath.Ext(file))
 		}
-		if err := c.plan(name, c.namespaceOr(defaultNamespace), objects, planned{repo: repo}); err != nil {
-			return err
-		}
-		return nil
+		return c.plan(name, c.namespaceOr(defaultNamespace), objects, planned{repo: repo})
 	}
 	for _, o := range objects {
 		if !isApplication(o) {
@@ -266,13 +255,13 @@ func (c *wavesCollector) addApplication(ctx context.Context, repo *localRepo, o 
 	if len(sources) == 0 {
 		return fmt.Errorf("%s:%d: Application %s has no source", o.Provenance.File, o.Provenance.Line, app.Name)
 	}
+	if away := elsewhere(repo, sources); away != "" && c.follow {
+		c.strays = append(c.strays, stray{repo, o, away})
+		return nil
+	}
 	refs := map[string]fs.FS{}
 	for _, s := range sources {
 		if !repo.has(s.RepoURL) || s.Chart != "" {
-			if c.follow {
-				c.strays = append(c.strays, stray{repo, o, join(s.RepoURL, s.Chart)})
-				return nil
-			}
 			return fmt.Errorf("Application %s: the source %s is not this repository (%s), only local sources can be shown", app.Name, join(s.RepoURL, s.Chart), repo.config.Repository)
 		}
 		if s.Ref != "" {

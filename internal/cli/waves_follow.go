@@ -135,3 +135,21 @@ func holdsRepository(repo *localRepo, rel string) bool {
 		return !e.IsDir() && !strings.HasPrefix(e.Name(), ".") && (path.Ext(e.Name()) == ".yaml" || path.Ext(e.Name()) == ".yml")
 	})
 }
+
+// stray is an Application of which a source lies elsewhere, so that it is not looked
+// at.
+type stray struct {
+	repo    *localRepo
+	written manifest.Object
+	source  string
+}
+
+// elsewhere names the first source that is not in the repository; empty if all are.
+func elsewhere(repo *localRepo, sources []v1alpha1.ApplicationSource) string {
+	for _, s := range sources {
+		if !repo.has(s.RepoURL) || s.Chart != "" {
+			return join(s.RepoURL, s.Chart)
+		}
+	}
+	return ""
+}

@@ -25,8 +25,8 @@ type Need struct {
 // ParseNeed reads an object as Pattern has it, without wildcards. The group may be
 // left out of kinds that are Kubernetes' own.
 func ParseNeed(text string) (Need, error) {
-	var p Pattern
-	if err := p.split(text); err != nil {
+	p, err := split(text)
+	if err != nil {
 		return Need{}, err
 	}
 	if strings.ContainsAny(text, `*?[\ `) {

@@ -21,8 +21,8 @@ type Pattern struct {
 
 // ParsePattern reads a pattern. The error says what is wrong with it.
 func ParsePattern(text string) (Pattern, error) {
-	p := Pattern{text: text}
-	if err := p.split(text); err != nil {
+	p, err := split(text)
+	if err != nil {
 		return Pattern{}, err
 	}
 	for _, glob := range []string{p.namespace, p.name} {
@@ -38,7 +38,8 @@ func ParsePattern(text string) (Pattern, error) {
 
 // split takes the text apart. A first part in small letters is a group: kinds begin
 // with a capital.
-func (p *Pattern) split(text string) error {
+func split(text string) (Pattern, error) {
+	p := Pattern{text: text}
 	parts := strings.Split(text, "/")
 	grouped := len(parts) == 4 || len(parts) == 3 && strings.ToLower(parts[0]) == parts[0] && parts[0] != "*"
 	if grouped {
@@ -50,19 +51,19 @@ func (p *Pattern) split(text string) error {
 	case 3:
 		p.namespace, p.name = parts[1], parts[2]
 		if p.namespace == "" {
-			return fmt.Errorf("%q is no object: it has an empty namespace", text)
+			return Pattern{}, fmt.Errorf("%q is no object: it has an empty namespace", text)
 		}
 	default:
-		return fmt.Errorf("%q is no object: write Kind/name, Kind/namespace/name or group/Kind/namespace/name", text)
+		return Pattern{}, fmt.Errorf("%q is no object: write Kind/name, Kind/namespace/name or group/Kind/namespace/name", text)
 	}
 	p.kind = parts[0]
 	if !grouped {
 		p.kind, p.group, _ = strings.Cut(parts[0], ".")
 	}
 	if p.kind == "" || p.name == "" {
-		return fmt.Errorf("%q is no object: it lacks a kind or a name", text)
+		return Pattern{}, fmt.Errorf("%q is no object: it lacks a kind or a name", text)
 	}
-	return nil
+	return p, nil
 }
 
 // String returns the pattern as it was written.

@@ -48,8 +48,7 @@ func (d *Desired) readConfig(sources []v1alpha1.ApplicationSource, trees []sourc
 			continue
 		}
 		at := manifest.Provenance{File: config.FileName, Source: i}
-		var fault *manifest.ParseError
-		if errors.As(err, &fault) {
+		if fault, ok := errors.AsType[*manifest.ParseError](err); ok {
 			at.Line = fault.Line
 		}
 		d.Warnings = append(d.Warnings, diag.Diagnostic{

@@ -208,8 +208,7 @@ func faults(obj *unstructured.Unstructured, s *spec.Schema) []Fault {
 	}
 	for _, err := range validate.NewSchemaValidator(without(s, "apiVersion", "kind", "metadata", "status"), nil, "", strfmt.Default).Validate(value).Errors {
 		fault := Fault{Text: strings.ReplaceAll(err.Error(), " in body", "")}
-		var about *apierrors.Validation
-		if errors.As(err, &about) {
+		if about, ok := errors.AsType[*apierrors.Validation](err); ok {
 			fault.Field = strings.TrimPrefix(about.Name, ".")
 		}
 		out = append(out, fault)

@@ -69,8 +69,14 @@ func situations() map[string]situation {
 func ofPlans(all map[string]situation) {
 	show := func(bad, good string, change func(*plan.Input)) situation {
 		return situation{
-			func(t *testing.T) []verify.Finding { return run(t, bad, change, nil) },
-			func(t *testing.T) []verify.Finding { return run(t, good, change, nil) },
+			func(t *testing.T) []verify.Finding {
+				t.Helper()
+				return run(t, bad, change, nil)
+			},
+			func(t *testing.T) []verify.Finding {
+				t.Helper()
+				return run(t, good, change, nil)
+			},
 		}
 	}
 	all["kind-unknown"] = show(widget, settled, serves)
@@ -82,17 +88,25 @@ func ofPlans(all map[string]situation) {
 	all["excluded-kind"] = show(settled, "apiVersion: v1\nkind: Service\nmetadata: {name: shop}\n", func(in *plan.Input) {
 		in.Excluded = func(gk schema.GroupKind) bool { return gk.Kind == "ConfigMap" }
 	})
-	live := func(t *testing.T, text string) plan.Live { return plan.Live{Object: decode(t, text)[0]} }
+	live := func(t *testing.T, text string) plan.Live {
+		t.Helper()
+		return plan.Live{Object: decode(t, text)[0]}
+	}
 	all["extraneous-not-ours"] = situation{
 		func(t *testing.T) []verify.Finding {
+			t.Helper()
 			return run(t, "", func(in *plan.Input) {
 				in.Unproven = []plan.Live{live(t, "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: copied, namespace: demo}\n")}
 			}, nil)
 		},
-		func(t *testing.T) []verify.Finding { return run(t, settled, nil, nil) },
+		func(t *testing.T) []verify.Finding {
+			t.Helper()
+			return run(t, settled, nil, nil)
+		},
 	}
 	handover := func(create bool) func(t *testing.T) []verify.Finding {
 		return func(t *testing.T) []verify.Finding {
+			t.Helper()
 			return run(t, settled, func(in *plan.Input) {
 				in.Options = plan.Options{Prune: true, CreateNamespace: create}
 				in.Prune = []plan.Live{live(t, "apiVersion: v1\nkind: Namespace\nmetadata: {name: demo}\n")}
@@ -106,6 +120,7 @@ func ofPlans(all map[string]situation) {
 func handed(bad, good map[string]any) situation {
 	with := func(metadata map[string]any) func(t *testing.T) []verify.Finding {
 		return func(t *testing.T) []verify.Finding {
+			t.Helper()
 			return run(t, "", func(in *plan.Input) {
 				u := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata}}
 				in.Objects = []manifest.Object{{Unstructured: u}}
@@ -141,6 +156,7 @@ spec: {secretStoreRef: {name: b}, target: {name: two}, data: [{secretKey: t, rem
 func ofRepositories(all map[string]situation) {
 	shared := func(other string) func(t *testing.T) []verify.Finding {
 		return func(t *testing.T) []verify.Finding {
+			t.Helper()
 			one := plan.Build(plan.Input{App: "shop", Namespace: "demo", Objects: decode(t, settled)})
 			two := plan.Build(plan.Input{App: "cart", Namespace: other, Objects: decode(t, settled)})
 			return verify.Shared([]*plan.Plan{one, two})["shop"]
@@ -149,12 +165,14 @@ func ofRepositories(all map[string]situation) {
 	all["shared-resource"] = situation{shared("demo"), shared("cart")}
 	layout := func(kind string) func(t *testing.T) []verify.Finding {
 		return func(t *testing.T) []verify.Finding {
+			t.Helper()
 			return verify.Layout{Path: "apps/*.yaml", Only: []string{kind}}.Check("apps/a.yaml", decode(t, settled))
 		}
 	}
 	all["layout"] = situation{layout("Application"), layout("ConfigMap")}
 	restless := func(name string) func(t *testing.T) []verify.Finding {
 		return func(t *testing.T) []verify.Finding {
+			t.Helper()
 			return run(t, settled, nil, func(in *verify.Input) {
 				in.Unstable = []verify.UnstableField{{Object: manifest.Key{Kind: "ConfigMap", Namespace: "demo", Name: name}, Field: "data.a", Cause: "now"}}
 			})
@@ -163,6 +181,7 @@ func ofRepositories(all map[string]situation) {
 	all["nondeterministic-render"] = situation{restless("shop"), restless("other")}
 	suppressed := func(text string, used bool) func(t *testing.T) []verify.Finding {
 		return func(t *testing.T) []verify.Finding {
+			t.Helper()
 			objects := "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: shop, annotations: {wavetrain.dev/verify-ignore: '" + text + "'}}\n"
 			p := plan.Build(plan.Input{App: "shop", Namespace: "demo", Objects: decode(t, objects)})
 			list, problems := verify.Suppressions(p, []verify.Rule{{Name: "own-rule"}})
@@ -181,6 +200,7 @@ func ofRepositories(all map[string]situation) {
 	all["unused-suppression"] = situation{suppressed("own-rule: as agreed", false), suppressed("own-rule: as agreed", true)}
 	rule := func(holds bool) func(t *testing.T) []verify.Finding {
 		return func(t *testing.T) []verify.Finding {
+			t.Helper()
 			return run(t, settled, nil, func(in *verify.Input) {
 				in.Rules = []verify.Rule{{Name: "own-rule", Severity: diag.Warning, Message: "not so", Holds: func(map[string]any) (bool, error) { return holds, nil }}}
 			})

@@ -126,8 +126,13 @@ func (m *mutation) change(v any) {
 // value is one that seldom belongs anywhere.
 func (m *mutation) value() any {
 	values := []any{
-		nil, "", int64(-1), int64(1 << 62), 1e300, true, "a/b/c", strings.Repeat("x", 300), []any{}, []any{nil, "x", int64(1)}, map[string]any{},
-		map[string]any{"name": int64(1), "key": []any{}}, "[*]", "100Mi", "-1", "until nc -z $(A) ${B:-x} $", []any{map[string]any{"name": "shop"}},
+		nil, "", int64(-1), int64(1 << 62), 1e300, true, "a/b/c", strings.Repeat("x", 300),
+		[]any{},
+		[]any{nil, "x", int64(1)},
+		map[string]any{},
+		map[string]any{"name": int64(1), "key": []any{}},
+		"[*]", "100Mi", "-1", "until nc -z $(A) ${B:-x} $",
+		[]any{map[string]any{"name": "shop"}},
 	}
 	return values[m.next()%len(values)]
 }
