@@ -148,3 +148,13 @@ func jobs() schema.GroupKind        { return schema.GroupKind{Group: "batch", Ki
 func resource(group, version, name string) schema.GroupVersionResource {
 	return schema.GroupVersionResource{Group: group, Version: version, Resource: name}
 }
+
+// eventuallyTrue waits for what changes without a change of the cache.
+func (b *bench) eventuallyTrue(what string, ok func() bool) {
+	b.t.Helper()
+	for deadline := time.Now().Add(patient); !ok(); time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			b.t.Fatalf("not within %s: %s", patient, what)
+		}
+	}
+}
