@@ -35,13 +35,14 @@ func Equalish(desired, live *unstructured.Unstructured, opts Options) bool {
 	if owned.names(rules.managers) || len(rules.deletions) > 0 {
 		return false
 	}
-	m := matcher{rules: rules, seen: fieldpath.NewSet()}
+	m := matcher{rules: rules, filler: filler{builtin: builtin(desired)}, seen: fieldpath.NewSet()}
 	return m.object(opts.normalize(desired).Object, live.Object, set) && m.onlySeen(set)
 }
 
 // matcher walks desired and live along the fields that we own.
 type matcher struct {
-	rules rules
+	rules  rules
+	filler filler
 	// seen collects the owned fields that desired still sets.
 	seen *fieldpath.Set
 }
@@ -137,7 +138,7 @@ func (m *matcher) value(p place, desired, live any, whole bool, below *fieldpath
 			}
 			return true
 		default:
-			return whole && contains(p.path, d, l)
+			return whole && contains(p.path, d, l, m.filler)
 		}
 	case []any:
 		l, ok := live.([]any)
@@ -149,7 +150,7 @@ func (m *matcher) value(p place, desired, live any, whole bool, below *fieldpath
 		case inside:
 			return m.items(p, d, l, below)
 		default:
-			return whole && contains(p.path, d, l)
+			return whole && contains(p.path, d, l, m.filler)
 		}
 	case nil:
 		// A null that we own was filled in by the server's default.
@@ -296,9 +297,10 @@ func (r rules) ignore(pointer []string) bool {
 	})
 }
 
-// contains reports whether live holds everything that desired sets in a field
-// owned as a whole; more than that are defaults, or we would not own it.
-func contains(p path, desired, live any) bool {
+// contains reports whether live is what comes of desired in a field owned as a
+// whole: it holds everything that desired sets, and beside that only what the
+// server fills in.
+func contains(p path, desired, live any, f filler) bool {
 	if empty(desired) && live == nil {
 		return true
 	}
@@ -309,7 +311,12 @@ func contains(p path, desired, live any) bool {
 			return false
 		}
 		for name, v := range d {
-			if !contains(p.field(name), v, l[name]) {
+			if !contains(p.field(name), v, l[name], f.field(name)) {
+				return false
+			}
+		}
+		for name, v := range l {
+			if _, set := d[name]; !set && !f.fills(p.field(name), v) {
 				return false
 			}
 		}
@@ -320,7 +327,7 @@ func contains(p path, desired, live any) bool {
 			return false
 		}
 		for i := range d {
-			if !contains(p.index(i), d[i], l[i]) {
+			if !contains(p.index(i), d[i], l[i], f.item()) {
 				return false
 			}
 		}

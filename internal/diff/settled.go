@@ -60,7 +60,10 @@ func Settled(desired, live *unstructured.Unstructured, opts Options, shared bool
 	if err != nil || !changes.Removed.Empty() {
 		return false
 	}
-	e := explainer{was: was.Object, want: want.Object, ours: set}
+	e := explainer{
+		was: was.Object, want: want.Object, ours: set,
+		filler: filler{builtin: builtin(desired), types: wanted.Schema(), at: wanted.TypeRef()},
+	}
 	return e.all(changes.Added) && e.all(changes.Modified)
 }
 
@@ -174,7 +177,8 @@ func (o Ownership) leavesBehind(ours, wanted *fieldpath.Set, was map[string]any,
 type explainer struct {
 	was, want map[string]any
 	// ours are the fields that we applied; nil if there are none.
-	ours *fieldpath.Set
+	ours   *fieldpath.Set
+	filler filler
 }
 
 func (e explainer) all(changed *fieldpath.Set) bool {
@@ -188,9 +192,8 @@ func (e explainer) one(p fieldpath.Path) bool {
 	at := pathOf(p)
 	switch want.(type) {
 	case map[string]any, []any:
-		// A whole whose parts the server completed. Had somebody else changed it, we
-		// would not own it.
-		return e.ours != nil && e.ours.Has(p) && contains(at, want, live)
+		// A whole whose parts the server completed.
+		return contains(at, want, live, e.filler.along(p))
 	}
 	if live == nil {
 		return e.ours != nil && e.ours.Has(p) && empty(want)

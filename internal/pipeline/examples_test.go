@@ -27,7 +27,20 @@ func TestExamplesAreInSync(t *testing.T) {
 	env := sandboxtest.Start(t, sandboxtest.Options{RuleSets: []string{"external-secrets", "cnpg"}})
 	dest, namespace := connect(t, env), env.Namespace(t)
 	var applied []manifest.Object
-	for _, obj := range rendered(t, namespace) {
+	objects := rendered(t, namespace)
+	// Definitions first: what they fill in is filled in when an object is written.
+	slices.SortStableFunc(objects, func(a, b manifest.Object) int {
+		_, aDefines := manifest.DefinesKind(a.Unstructured)
+		_, bDefines := manifest.DefinesKind(b.Unstructured)
+		switch {
+		case aDefines == bDefines:
+			return 0
+		case aDefines:
+			return -1
+		}
+		return 1
+	})
+	for _, obj := range objects {
 		gk := obj.GroupVersionKind().GroupKind()
 		namespaced, served := dest.Scope(gk)
 		if !served || gk.Kind == "Namespace" || !ordinary(obj) {

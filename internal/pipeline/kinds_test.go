@@ -42,7 +42,9 @@ func TestBuiltinKindsAreComplete(t *testing.T) {
 			if !applied || slices.Contains(unmanaged, r.Kind) || strings.Contains(gv.Group, "example") {
 				continue
 			}
-			if i := slices.IndexFunc(kinds, func(u *unstructured.Unstructured) bool { return u.GroupVersionKind().GroupKind() == gv.WithKind(r.Kind).GroupKind() }); i < 0 {
+			if i := slices.IndexFunc(kinds, func(u *unstructured.Unstructured) bool {
+				return u.GroupVersionKind().GroupKind() == gv.WithKind(r.Kind).GroupKind()
+			}); i < 0 {
 				t.Errorf("no object of kind %s", gv.WithKind(r.Kind).GroupKind())
 			}
 		}

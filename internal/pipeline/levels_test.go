@@ -37,7 +37,7 @@ spec:
           env: [{name: A, value: "1"}, {name: B, value: "2"}]
           ports: [{containerPort: 8080}]
           resources: {requests: {cpu: 0.1, memory: 1024Mi}}
-      tolerations: [{key: spot, operator: Exists}]
+      tolerations: [{key: spot, operator: Exists, effect: NoSchedule}]
 `
 
 // TestLevelsOfComparison: who wrote an object decides neither whether it is in sync nor whether the API server has to be
@@ -63,25 +63,26 @@ func TestLevelsOfComparison(t *testing.T) {
 		asked  int
 		differ string
 	}{
-		"ours":              {reason: "we own what we want", first: ours},
-		"of kubectl":        {reason: "what kubectl applied is taken over, and is what is wanted", first: cluster.ApplyOptions{Method: cluster.ClientSide, Manager: "kubectl-client-side-apply"}},
-		"of Helm":           {reason: "so is what Helm wrote", first: cluster.ApplyOptions{Method: cluster.Replace, Manager: "helm"}},
-		"of Argo CD":        {reason: "and what Argo CD applied", first: cluster.ApplyOptions{Manager: "argocd-controller"}},
-		"of somebody":       {reason: "who owns a value is no difference", first: cluster.ApplyOptions{Manager: "somebody"}},
-		"changed and back":  {reason: "the value is what is wanted, though it is no longer ours", first: ours, change: "spec: {replicas: 5}", again: "spec: {replicas: 2}"},
-		"client-side":       {reason: "what was applied last is what is wanted", first: cluster.ApplyOptions{Method: cluster.ClientSide}, policy: cluster.Policy{ClientSide: true}},
-		"replaced":          {reason: "updating it with what is wanted changes nothing", first: cluster.ApplyOptions{Method: cluster.Replace}, policy: cluster.Policy{Replace: true}},
-		"changed":           {reason: "somebody scaled it", first: ours, change: "spec: {replicas: 5}", asked: 1, differ: "spec.replicas"},
-		"changed, kubectl":  {reason: "somebody scaled it", first: cluster.ApplyOptions{Method: cluster.ClientSide}, policy: cluster.Policy{ClientSide: true}, change: "spec: {replicas: 5}", asked: 1, differ: "spec.replicas"},
-		"an item in a list": {reason: "an atomic list was replaced", first: ours, change: "spec: {template: {spec: {tolerations: [{key: gpu, operator: Exists}]}}}", asked: 1, differ: "spec.template.spec.tolerations"},
-		"added by others":   {reason: "a label of others is theirs", first: ours, change: "metadata: {labels: {theirs: x}}"},
-		"dropped by us":     {reason: "a label dropped from Git has to go", first: ours, wanted: []string{", team: a", ""}, asked: 1, differ: "metadata.labels.team"},
-		"dropped, Argo CD":  {reason: "the same of one that Argo CD applied", first: cluster.ApplyOptions{Manager: "argocd-controller"}, wanted: []string{", team: a", ""}, asked: 1, differ: "metadata.labels.team"},
-		"dropped, kubectl":  {reason: "the same of one that kubectl applied", first: cluster.ApplyOptions{Method: cluster.ClientSide, Manager: "kubectl-client-side-apply"}, wanted: []string{", team: a", ""}, asked: 1, differ: "metadata.labels.team"},
-		"dropped item":      {reason: "a list item dropped from Git has to go", first: ours, wanted: []string{`, {name: B, value: "2"}`, ""}, asked: 1, differ: "[name=B]"},
-		"dropped field":     {reason: "client-side apply removes what was applied last", first: cluster.ApplyOptions{Method: cluster.ClientSide}, policy: cluster.Policy{ClientSide: true}, wanted: []string{"  replicas: 2\n", ""}, asked: 1, differ: "spec.replicas"},
-		"written otherwise": {reason: "quantities and ports compare by what they are", first: cluster.ApplyOptions{Manager: "somebody"}, wanted: []string{"cpu: 0.1", "cpu: 100m", "1024Mi", "1Gi", "containerPort: 8080", "containerPort: 8080, protocol: TCP"}},
-		"another quantity":  {reason: "and differ by it", first: cluster.ApplyOptions{Manager: "somebody"}, wanted: []string{"cpu: 0.1", "cpu: 101m"}, asked: 1, differ: "requests.cpu"},
+		"ours":               {reason: "we own what we want", first: ours},
+		"of kubectl":         {reason: "what kubectl applied is taken over, and is what is wanted", first: cluster.ApplyOptions{Method: cluster.ClientSide, Manager: "kubectl-client-side-apply"}},
+		"of Helm":            {reason: "so is what Helm wrote", first: cluster.ApplyOptions{Method: cluster.Replace, Manager: "helm"}},
+		"of Argo CD":         {reason: "and what Argo CD applied", first: cluster.ApplyOptions{Manager: "argocd-controller"}},
+		"of somebody":        {reason: "who owns a value is no difference", first: cluster.ApplyOptions{Manager: "somebody"}},
+		"changed and back":   {reason: "the value is what is wanted, though it is no longer ours", first: ours, change: "spec: {replicas: 5}", again: "spec: {replicas: 2}"},
+		"client-side":        {reason: "what was applied last is what is wanted", first: cluster.ApplyOptions{Method: cluster.ClientSide}, policy: cluster.Policy{ClientSide: true}},
+		"replaced":           {reason: "updating it with what is wanted changes nothing", first: cluster.ApplyOptions{Method: cluster.Replace}, policy: cluster.Policy{Replace: true}},
+		"changed":            {reason: "somebody scaled it", first: ours, change: "spec: {replicas: 5}", asked: 1, differ: "spec.replicas"},
+		"changed, kubectl":   {reason: "somebody scaled it", first: cluster.ApplyOptions{Method: cluster.ClientSide}, policy: cluster.Policy{ClientSide: true}, change: "spec: {replicas: 5}", asked: 1, differ: "spec.replicas"},
+		"an item in a list":  {reason: "an atomic list was replaced", first: ours, change: "spec: {template: {spec: {tolerations: [{key: gpu, operator: Exists}]}}}", asked: 1, differ: "spec.template.spec.tolerations"},
+		"added by others":    {reason: "a label of others is theirs", first: ours, change: "metadata: {labels: {theirs: x}}"},
+		"dropped by us":      {reason: "a label dropped from Git has to go", first: ours, wanted: []string{", team: a", ""}, asked: 1, differ: "metadata.labels.team"},
+		"dropped, Argo CD":   {reason: "the same of one that Argo CD applied", first: cluster.ApplyOptions{Manager: "argocd-controller"}, wanted: []string{", team: a", ""}, asked: 1, differ: "metadata.labels.team"},
+		"dropped, kubectl":   {reason: "the same of one that kubectl applied", first: cluster.ApplyOptions{Method: cluster.ClientSide, Manager: "kubectl-client-side-apply"}, wanted: []string{", team: a", ""}, asked: 1, differ: "metadata.labels.team"},
+		"dropped item":       {reason: "a list item dropped from Git has to go", first: ours, wanted: []string{`, {name: B, value: "2"}`, ""}, asked: 1, differ: "[name=B]"},
+		"dropped in a whole": {reason: "a field dropped from an item of an atomic list has to go", first: ours, wanted: []string{", effect: NoSchedule", ""}, asked: 1, differ: "spec.template.spec.tolerations"},
+		"dropped field":      {reason: "client-side apply removes what was applied last", first: cluster.ApplyOptions{Method: cluster.ClientSide}, policy: cluster.Policy{ClientSide: true}, wanted: []string{"  replicas: 2\n", ""}, asked: 1, differ: "spec.replicas"},
+		"written otherwise":  {reason: "quantities and ports compare by what they are", first: cluster.ApplyOptions{Manager: "somebody"}, wanted: []string{"cpu: 0.1", "cpu: 100m", "1024Mi", "1Gi", "containerPort: 8080", "containerPort: 8080, protocol: TCP"}},
+		"another quantity":   {reason: "and differ by it", first: cluster.ApplyOptions{Manager: "somebody"}, wanted: []string{"cpu: 0.1", "cpu: 101m"}, asked: 1, differ: "requests.cpu"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			namespace := env.Namespace(t)

@@ -13,6 +13,7 @@ import (
 	"github.com/wavetrain/wavetrain/internal/cluster"
 	"github.com/wavetrain/wavetrain/internal/diff"
 	"github.com/wavetrain/wavetrain/internal/inventory"
+	"github.com/wavetrain/wavetrain/internal/manifest"
 	"github.com/wavetrain/wavetrain/internal/plan"
 )
 
@@ -21,6 +22,9 @@ import (
 // undecided.
 func verdictOn(ctx context.Context, dest Destination, s Subject, step plan.Step, live *unstructured.Unstructured, owners []metav1.ManagedFieldsEntry) (Verdict, error) {
 	key, desired := step.Key, step.Object.Unstructured
+	if step.Untracked && s.leavesAlone(desired, live) {
+		return Verdict{Live: live}, nil
+	}
 	if live.GetAPIVersion() != desired.GetAPIVersion() {
 		// The cache holds the group's preferred version; fields compare only within
 		// the version that Git names.
@@ -54,6 +58,15 @@ func verdictOn(ctx context.Context, dest Destination, s Subject, step plan.Step,
 		return undecided(ctx, live, err)
 	}
 	return Verdict{Live: live, Changes: diff.Compare(desired, live, predicted, opts)}, nil
+}
+
+// leavesAlone reports whether all that is wanted of an object which the application
+// makes for itself is that it exists: nothing is set, and it bears no mark of the
+// application that would have to go.
+func (s Subject) leavesAlone(desired, live *unstructured.Unstructured) bool {
+	id, err := manifest.ParseTrackingID(live.GetAnnotations()[manifest.AnnotationTrackingID])
+	ours := err == nil && id.App == s.App || s.Tracking.Labelled(live, s.App)
+	return !ours && len(desired.GetLabels()) == 0 && len(desired.GetAnnotations()) == 0
 }
 
 // foretold returns the options of the dry run that tells what a step would make
