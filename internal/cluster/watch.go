@@ -58,7 +58,7 @@ func (c *Cluster) Watch(ctx context.Context, gks ...schema.GroupKind) error {
 		if w == nil {
 			continue
 		}
-		if err := w.await(ctx); err != nil {
+		if err := c.awaitWatch(ctx, w); err != nil {
 			failed.Kinds = append(failed.Kinds, KindError{gks[i], err})
 		}
 	}
@@ -66,6 +66,22 @@ func (c *Cluster) Watch(ctx context.Context, gks ...schema.GroupKind) error {
 		return nil
 	}
 	return &failed
+}
+
+// awaitWatch returns when a watch is synced, or the one that has taken its place
+// because the kind came to be served in another version.
+func (c *Cluster) awaitWatch(ctx context.Context, w *kindWatch) error {
+	for {
+		err := w.await(ctx)
+		if err == nil || ctx.Err() != nil || c.life.Err() != nil || c.watchOf(w.kind) == w {
+			return err
+		}
+		next, err := c.ensure(w.kind)
+		if next == nil || err != nil {
+			return err
+		}
+		w = next
+	}
 }
 
 func (c *Cluster) closed() error {

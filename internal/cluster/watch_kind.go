@@ -120,7 +120,7 @@ func (p *watchPart) run(ctx context.Context) {
 		if c.clock.Since(began) > steady {
 			pause = newPause(c.clock)
 		}
-		if err != nil {
+		if err != nil && ctx.Err() == nil {
 			p.note(err)
 			if reasonOf(err) == Rejected {
 				pause.next = refusedPause
@@ -188,8 +188,11 @@ func (p *watchPart) update(fn func()) {
 	}
 }
 
-// note takes the outcome of an attempt to read the part.
+// note takes the outcome of an attempt to read the part; that it was ended is none.
 func (p *watchPart) note(err error) {
+	if err != nil && reasonOf(err) == Cancelled {
+		return
+	}
 	p.mu.Lock()
 	same := err == nil && p.err == nil
 	p.mu.Unlock()
