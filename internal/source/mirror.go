@@ -45,7 +45,8 @@ type mirror struct {
 	forgets int
 	refsVal *Refs
 	refsRaw [32]byte
-	trouble trouble
+	// trouble is with asking for refs, fetching with getting commits.
+	trouble, fetching trouble
 }
 
 // keyRefs begins the key of a question for refs.
@@ -115,11 +116,30 @@ func (m *mirror) ensure(ctx context.Context, commit string) error {
 			return struct{}{}, nil
 		}
 		m.examine(commit)
-		if err := m.fetch(ctx, commit); err != nil {
+		if err := m.fetchUnlessTrouble(ctx, commit); err != nil {
 			return nil, err
 		}
 		return struct{}{}, m.tidy(ctx)
 	})
+	return err
+}
+
+// fetchUnlessTrouble is fetch for a server that may have said lately that it has no
+// time for us: commits are many.
+func (m *mirror) fetchUnlessTrouble(ctx context.Context, commit string) error {
+	clock := m.store.opts.Clock
+	m.mu.Lock()
+	err := m.fetching.standing(clock.Now())
+	m.mu.Unlock()
+	if err != nil {
+		return err
+	}
+	err = m.fetch(ctx, commit)
+	if err == nil || reasonOf(err).passing() {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		m.fetching.note(clock.Now(), err)
+	}
 	return err
 }
 

@@ -4,7 +4,9 @@
 package source_test
 
 import (
+	"bytes"
 	"errors"
+	"io"
 	"net/http"
 	"strconv"
 	"strings"
@@ -14,6 +16,7 @@ import (
 
 	clocktesting "k8s.io/utils/clock/testing"
 
+	"github.com/wavetrain/wavetrain/internal/gitserver/gittest"
 	"github.com/wavetrain/wavetrain/internal/source"
 )
 
@@ -51,4 +54,39 @@ func TestRetryAfter(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A server that lists its refs but does not give out commits is not asked for each.
+func TestFetchesAreNotRepeatedAtOnce(t *testing.T) {
+	repo := gittest.New(t, map[string]string{"x": "1"})
+	var fetches atomic.Int64
+	var broken atomic.Bool
+	broken.Store(true)
+	url := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			return
+		}
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		if bytes.Contains(body, []byte("command=fetch")) {
+			if fetches.Add(1); broken.Load() {
+				w.WriteHeader(http.StatusServiceUnavailable)
+				return
+			}
+		}
+		repo.Handler().ServeHTTP(w, r)
+	}))
+	clock := clocktesting.NewFakePassiveClock(time.Now())
+	store := newStore(t, source.Options{Clock: clock})
+	at := source.Repository{URL: url}
+	for range 3 {
+		refused(t, store, at, source.Unavailable, url, "503")
+		repo.Commit("another", nil)
+	}
+	if n := fetches.Load(); n != 1 {
+		t.Errorf("%d commits were asked for in one moment", n)
+	}
+	broken.Store(false)
+	clock.SetTime(clock.Now().Add(time.Hour))
+	readsX(t, store, at, "1")
 }

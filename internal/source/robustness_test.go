@@ -114,6 +114,7 @@ func TestServersThatDoNotAnswer(t *testing.T) {
 		store := newStore(t, source.Options{})
 		refused(t, store, source.Repository{URL: url}, source.Unavailable, url)
 		broken.Store(false)
+		store.Forget(url) // or a few seconds later
 		readsX(t, store, source.Repository{URL: url}, "1")
 	})
 }

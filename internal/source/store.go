@@ -211,7 +211,7 @@ func (m *mirror) forget(url string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if SameRepository(m.repo.URL, url) {
-		m.refsAt, m.trouble, m.moved = time.Time{}, trouble{}, ""
+		m.refsAt, m.trouble, m.fetching, m.moved = time.Time{}, trouble{}, trouble{}, ""
 		m.forgets++
 	}
 }
@@ -249,7 +249,7 @@ func (s *Store) mirror(repo Repository) (*mirror, error) {
 	defer m.mu.Unlock()
 	if m.digest != digest || m.repo.URL != repo.URL {
 		// What failed before may succeed now, and the other way round.
-		m.digest, m.refsAt, m.trouble, m.moved = digest, time.Time{}, trouble{}, ""
+		m.digest, m.refsAt, m.trouble, m.fetching, m.moved = digest, time.Time{}, trouble{}, trouble{}, ""
 	}
 	m.repo = repo
 	return m, nil
