@@ -185,11 +185,11 @@ func (w *plannedWorld) done() []string {
 // cli runs a command on the cluster.
 func (w *plannedWorld) cli(want int, args ...string) (stdout, stderr string) {
 	w.Helper()
-	code, stdout, stderr := call(w.T, append(args, "--kubeconfig", w.env.Kubeconfig, "-n", w.control)...)
-	if code != want {
-		w.Fatalf("%v exits with %d, want %d:\n%s%s\n%s", args, code, want, stdout, stderr, w.serve.err)
+	r := start(w.T, append(args, "--kubeconfig", w.env.Kubeconfig, "-n", w.control)...)
+	if code := r.exit(w.T, 3*time.Minute); code != want {
+		w.Fatalf("%v exits with %d, want %d:\n%s%s\n%s", args, code, want, r.out, r.err, w.serve.err)
 	}
-	return stdout, stderr
+	return r.out.String(), r.err.String()
 }
 
 // planned makes a plan and returns its file and what it says is to be done, group by
@@ -437,15 +437,14 @@ func (w *plannedWorld) refusesWhatMoved(file string) {
 			w.Errorf("%s: although refused, it has done %q", c.what, done)
 		}
 		w.patch(c.obj, c.back)
+		w.shown(c.obj)
 	}
 	secret := &corev1.Secret{ObjectMeta: named("access")}
 	w.patch(secret, `{"data":{"password":"c29tZWJvZHk="}}`)
 	if stderr := w.sync(exitMoved, file); !strings.Contains(stderr, "Secret/access (Sync/0) was changed on the cluster (resourceVersion ") || strings.Contains(stderr, "c29tZWJvZHk") {
 		w.Errorf("a Secret that somebody has changed: %s", stderr)
 	}
-	if err := w.client.Get(w.Context(), client.ObjectKeyFromObject(secret), secret); err != nil {
-		w.Fatal(err)
-	}
+	w.shown(secret)
 	// There is no way back from another resourceVersion: plan again, at the same commit.
 	w.cli(exitOK, "plan", "--app", "shop", "--prune", "true", "--out", file)
 }

@@ -23,6 +23,10 @@ import (
 // exitMoved is the exit code of a sync whose plan no longer holds.
 const exitMoved = 3
 
+// maxPlan is how large a plan may be that an Application carries: it is written with
+// every progress of the operation.
+const maxPlan = 512 << 10
+
 // newSyncCmd is "app sync" where people look for it after "plan".
 func newSyncCmd(s Streams) *cobra.Command {
 	cmd := newAppSyncCmd(s)
@@ -124,6 +128,9 @@ func requestPlanned(ctx context.Context, c client.Client, name types.NamespacedN
 	text, err := planned.Plan.Encode()
 	if err != nil {
 		return err
+	}
+	if len(text) > maxPlan {
+		return fmt.Errorf("application %q: its plan has %d KiB, an operation can carry %d: sync it without --plan, or in parts with `wavetrain app sync --resource`", name.Name, len(text)>>10, maxPlan>>10)
 	}
 	for {
 		app, err := getApp(ctx, c, name)

@@ -5,6 +5,7 @@ package saved_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -169,5 +170,25 @@ func TestEncode(t *testing.T) {
 		if _, err := saved.Decode(bad); err == nil || !strings.Contains(err.Error(), "make the plan again") {
 			t.Errorf("%s: error %v", name, err)
 		}
+	}
+}
+
+// A plan of many objects fits into an operation.
+func TestLargePlansAreSmall(t *testing.T) {
+	t.Parallel()
+	p := saved.Plan{Version: saved.Version, App: "argocd/shop", Revisions: []string{strings.Repeat("a", 40)}}
+	for i := range 5000 {
+		name := fmt.Sprintf("object-with-a-long-name-%d", i)
+		fields := map[string]any{}
+		for j := range 3 {
+			fields[fmt.Sprintf("spec.template.spec.containers[name=main].field%d", j)] = i*3 + j
+		}
+		digests := map[string]string{}
+		saved.Fields(fields, "", digests)
+		p.Steps = append(p.Steps, saved.Step{ID: "Sync/0/apps/Deployment/some-namespace/" + name, Object: "Deployment/" + name, Action: saved.Update, Found: fmt.Sprintf("uid:5f6c2d6e-0000-4000-8000-%012d", i), Fields: digests})
+	}
+	text, err := p.Encode()
+	if err != nil || len(text) > 300<<10 {
+		t.Errorf("5000 updates take %d KiB (%v)", len(text)>>10, err)
 	}
 }
