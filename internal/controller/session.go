@@ -330,6 +330,7 @@ func (s *session) renderRequest(ctx context.Context) (pipeline.Request, error) {
 		GeneratePaths: s.app.Annotations[v1alpha1.AnnotationManifestGeneratePaths],
 		NoLookup:      s.ownOptions().Has(optionNoLookup),
 		KustomizeHelm: s.settings.Rendering.KustomizeHelm, FileSchemes: s.settings.Rendering.FileSchemes,
+		RemoteBases: s.settings.Rendering.RemoteBases,
 	}
 	if !req.NoLookup {
 		req.Lookup = s.lookup

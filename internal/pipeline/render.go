@@ -16,6 +16,7 @@ import (
 	"github.com/wavetrain/wavetrain/internal/render"
 	"github.com/wavetrain/wavetrain/internal/render/cache"
 	"github.com/wavetrain/wavetrain/internal/render/helm"
+	"github.com/wavetrain/wavetrain/internal/render/kustomize"
 	"github.com/wavetrain/wavetrain/internal/render/packed"
 	"github.com/wavetrain/wavetrain/internal/render/tree"
 	"github.com/wavetrain/wavetrain/internal/source"
@@ -45,7 +46,10 @@ type Request struct {
 	// which charts read value files from other hosts.
 	KustomizeHelm bool
 	FileSchemes   []string
-	Lookup        func(context.Context, helm.Lookup) (map[string]any, error) `json:"-"`
+	// RemoteBases are what the URLs of repositories begin with that kustomizations may
+	// have bases in, besides their own.
+	RemoteBases []string
+	Lookup      func(context.Context, helm.Lookup) (map[string]any, error) `json:"-"`
 }
 
 // Rendering is how sources are rendered and where renderings are kept.
@@ -160,8 +164,9 @@ func directoryOf(src v1alpha1.ApplicationSource) string {
 // is unchanged that an earlier rendering read and asked is not rendered again.
 func (r *Renderer) Render(ctx context.Context, req Request, revisions []string) (desired *Desired, err error) {
 	trees := make([]source.Tree, len(req.Sources))
+	others := elsewhere{renderer: r, req: req, found: map[kustomize.Elsewhere]source.Tree{}}
 	defer func() {
-		for _, tree := range trees {
+		for _, tree := range slices.Concat(trees, others.trees()) {
 			if tree != nil {
 				err = errors.Join(err, tree.Close())
 			}
@@ -180,10 +185,10 @@ func (r *Renderer) Render(ctx context.Context, req Request, revisions []string) 
 			return nil, err
 		}
 	}
-	return r.renderAll(ctx, req, revisions, trees)
+	return r.renderAll(ctx, req, revisions, trees, &others)
 }
 
-func (r *Renderer) renderAll(ctx context.Context, req Request, revisions []string, trees []source.Tree) (*Desired, error) {
+func (r *Renderer) renderAll(ctx context.Context, req Request, revisions []string, trees []source.Tree, others *elsewhere) (*Desired, error) {
 	refs := map[string]fs.FS{}
 	for i, src := range req.Sources {
 		if src.Ref != "" {
@@ -212,7 +217,7 @@ func (r *Renderer) renderAll(ctx context.Context, req Request, revisions []strin
 		p, reused, err := r.part(ctx, req.App, anew, from, render.Target{
 			AppName: req.Name, Namespace: req.Namespace,
 			KubeVersion: req.KubeVersion, APIVersions: req.APIVersions,
-			Env: buildVariables(req, src, revisions[i]), Lookup: req.Lookup, KustomizeHelm: req.KustomizeHelm, Fetch: r.fetchBy(req.FileSchemes),
+			Env: buildVariables(req, src, revisions[i]), Lookup: req.Lookup, KustomizeHelm: req.KustomizeHelm, Fetch: r.fetchBy(req.FileSchemes), Elsewhere: others.fetch,
 		})
 		if err != nil && src.Chart != "" {
 			return nil, fmt.Errorf("chart %s %s of %s: %w", src.Chart, revisions[i], src.RepoURL, err)

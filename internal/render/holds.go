@@ -11,9 +11,11 @@ import (
 	"io/fs"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/wavetrain/wavetrain/api/v1alpha1"
 	"github.com/wavetrain/wavetrain/internal/render/helm"
+	"github.com/wavetrain/wavetrain/internal/render/kustomize"
 	"github.com/wavetrain/wavetrain/internal/render/trace"
 )
 
@@ -42,6 +44,9 @@ func Holds(ctx context.Context, t trace.Trace, src Source, target Target) bool {
 		if ref == "" {
 			return src.Files
 		}
+		if key, elsewhere := strings.CutPrefix(ref, elsewhereTree); elsewhere {
+			return target.found(ctx, key)
+		}
 		return src.Refs[ref]
 	}
 	if !t.Holds(tree) {
@@ -54,6 +59,19 @@ func Holds(ctx context.Context, t trace.Trace, src Source, target Target) bool {
 		}
 	}
 	return true
+}
+
+// found returns a tree from elsewhere as it is now, nil if there is none.
+func (t Target) found(ctx context.Context, key string) fs.FS {
+	e, ok := kustomize.ParseElsewhere(key)
+	if !ok || t.Elsewhere == nil {
+		return nil
+	}
+	files, _, err := t.Elsewhere(ctx, e)
+	if err != nil {
+		return nil
+	}
+	return files
 }
 
 // answerNow answers a question of an earlier rendering.

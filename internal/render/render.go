@@ -70,6 +70,8 @@ type Target struct {
 	Lookup func(context.Context, helm.Lookup) (map[string]any, error) `json:"-"`
 	// Fetch reads value files from other hosts; nil refuses them.
 	Fetch func(ctx context.Context, url string) ([]byte, error) `json:"-"`
+	// Elsewhere fetches bases and charts of kustomizations; nil refuses them.
+	Elsewhere func(context.Context, kustomize.Elsewhere) (fs.FS, string, error) `json:"-"`
 }
 
 // Result is a rendered source.
@@ -188,7 +190,7 @@ func renderTraced(ctx context.Context, src Source, target Target, recorder *trac
 		result.Objects, result.ChangedSchema, err = kustomize.Render(ctx, kustomize.Input{
 			Files: src.Files, Path: src.Path, Options: valueOf(src.Kustomize), Expand: expand,
 			EnableHelm: target.KustomizeHelm, KubeVersion: target.KubeVersion, APIVersions: target.APIVersions,
-			Trace: recorder, Witness: result.witness,
+			Trace: recorder, Witness: result.witness, Elsewhere: target.elsewhere(recorder),
 		})
 		recorder.Answered(target.KustomizeHelm, trace.Allowed)
 	default:
@@ -198,6 +200,23 @@ func renderTraced(ctx context.Context, src Source, target Target, recorder *trac
 		return Result{}, err
 	}
 	return result, nil
+}
+
+// elsewhereTree begins the names that trees from elsewhere have in traces.
+const elsewhereTree = "elsewhere "
+
+// elsewhere is Elsewhere with what is read recorded.
+func (t Target) elsewhere(recorder *trace.Recorder) func(context.Context, kustomize.Elsewhere) (fs.FS, string, error) {
+	if t.Elsewhere == nil {
+		return nil
+	}
+	return func(ctx context.Context, e kustomize.Elsewhere) (fs.FS, string, error) {
+		files, dir, err := t.Elsewhere(ctx, e)
+		if err != nil {
+			return nil, "", err
+		}
+		return recorder.Files(elsewhereTree+e.Key(), files), dir, nil
+	}
 }
 
 func appDirectory(src Source) (string, error) {

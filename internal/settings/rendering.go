@@ -13,6 +13,7 @@ import (
 const (
 	keyBuildOptions = "kustomize.buildOptions"
 	keyFileSchemes  = "helm.valuesFileSchemes"
+	keyRemoteBases  = "wavetrain.dev.kustomize.remoteBases"
 )
 
 // Rendering says what sources may do when they are rendered.
@@ -21,6 +22,9 @@ type Rendering struct {
 	KustomizeHelm bool
 	// FileSchemes are the schemes of URLs from which charts take value files.
 	FileSchemes []string
+	// RemoteBases are what the URLs of repositories begin with that kustomizations may
+	// have bases in, besides their own.
+	RemoteBases []string
 }
 
 // rendering reads what sources may do. Of the options of "kustomize build" those
@@ -39,6 +43,7 @@ func (r *reader) rendering() Rendering {
 			r.problem(keyBuildOptions, fmt.Sprintf("%q has no meaning here and is left out", words[i]))
 		}
 	}
+	set.RemoteBases = r.remoteBases()
 	text, given := r.data[keyFileSchemes]
 	if !given {
 		return set
@@ -54,4 +59,22 @@ func (r *reader) rendering() Rendering {
 		}
 	}
 	return set
+}
+
+// remoteBases reads the beginnings of URLs that bases may have. Each names a host in
+// full: half of a name would be that of other hosts, too.
+func (r *reader) remoteBases() []string {
+	var list []string
+	for _, begin := range strings.FieldsFunc(r.data[keyRemoteBases], func(c rune) bool { return c == ',' || c == ' ' || c == '\n' }) {
+		scheme, rest, isURL := strings.Cut(begin, "://")
+		switch {
+		case isURL && slices.Contains([]string{"http", "https", "ssh"}, scheme) && strings.Trim(rest, "/") != "" && rest[0] != '/':
+		case !isURL && strings.Contains(begin, "@") && strings.Contains(begin, ":"):
+		default:
+			r.problem(keyRemoteBases, fmt.Sprintf("%q is not the beginning of a repository's URL, such as https://git.example.com/platform", begin))
+			continue
+		}
+		list = append(list, begin)
+	}
+	return list
 }

@@ -41,3 +41,15 @@ func TestRendering(t *testing.T) {
 		})
 	}
 }
+
+func TestRemoteBases(t *testing.T) {
+	got := settings.Parse(settings.Relevant(map[string]string{
+		"wavetrain.dev.kustomize.remoteBases": "https://git.example.com/platform, git@git.example.com:acme/\nssh://git@git.example.com https:// example.com file:///srv",
+	}))
+	if diff := cmp.Diff([]string{"https://git.example.com/platform", "git@git.example.com:acme/", "ssh://git@git.example.com"}, got.Rendering.RemoteBases); diff != "" {
+		t.Error(diff)
+	}
+	if len(got.Problems) != 3 {
+		t.Errorf("problems %v", got.Problems)
+	}
+}

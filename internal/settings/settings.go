@@ -79,7 +79,7 @@ func Parse(data map[string]string) *Settings {
 // Reads tells whether a key of the ConfigMap is read at all: a change of any other is nobody's business.
 func Reads(key string) bool {
 	switch key {
-	case keyCombined, keyExclusions, keyInclusions, keyCompareOptions, keyUpdatesEnabled, keyRespectRBAC, keyMethod, keyLabel, keyInstallation, keyBuildOptions, keyFileSchemes:
+	case keyCombined, keyExclusions, keyInclusions, keyCompareOptions, keyUpdatesEnabled, keyRespectRBAC, keyMethod, keyLabel, keyInstallation, keyBuildOptions, keyFileSchemes, keyRemoteBases:
 		return true
 	}
 	return slices.Contains(projectKeys(), key) || slices.ContainsFunc(prefixes(), func(p string) bool { return strings.HasPrefix(key, p) })

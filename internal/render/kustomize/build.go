@@ -43,6 +43,9 @@ type Input struct {
 	APIVersions []string
 	Trace       *trace.Recorder
 	Witness     *helm.Witness
+	// Elsewhere returns a base or chart of another place: its tree, and the directory
+	// in it. It is nil where nothing is fetched.
+	Elsewhere func(context.Context, Elsewhere) (fs.FS, string, error)
 
 	// rootNamespace is the one that everything ends up in.
 	rootNamespace string
@@ -60,6 +63,9 @@ func Render(ctx context.Context, in Input) ([]manifest.Object, bool, error) {
 		in.rootNamespace = cmp.Or(in.Options.Namespace, root.Namespace)
 	}
 	s.charts = func(dir string, k *types.Kustomization) ([]string, error) { return s.inflate(ctx, in, dir, k) }
+	if in.Elsewhere != nil {
+		s.base = func(entry string) (string, error) { return s.fetch(ctx, in, Elsewhere{URL: entry}) }
+	}
 	objects, err := s.render(ctx, in)
 	if err != nil {
 		return nil, s.changesSchema, fmt.Errorf("kustomization %s: %w", in.Path, oneLine(err))
@@ -92,7 +98,7 @@ func (s *snapshot) render(ctx context.Context, in Input) ([]manifest.Object, err
 	// Kustomize tells where its resources come from, at the price of half the time
 	// that a build takes. It is asked if it cannot be told otherwise.
 	if files, ok := s.placesOf(built, k); ok {
-		return decode(built, files)
+		return s.decode(built, files)
 	}
 	keepsOrigin := slices.Contains(k.BuildMetadata, types.OriginAnnotations)
 	if !keepsOrigin {
@@ -113,7 +119,7 @@ func (s *snapshot) render(ctx context.Context, in Input) ([]manifest.Object, err
 			}
 		}
 	}
-	return decode(built, files)
+	return s.decode(built, files)
 }
 
 // write puts a kustomization in the place of the one in the repository.
@@ -139,13 +145,13 @@ func build(ctx context.Context, s *snapshot, dir string) (resmap.ResMap, error) 
 }
 
 // decode turns the result into objects that know the file they came from.
-func decode(built resmap.ResMap, files []string) ([]manifest.Object, error) {
+func (s *snapshot) decode(built resmap.ResMap, files []string) ([]manifest.Object, error) {
 	var objects []manifest.Object
 	for i, r := range built.Resources() {
 		if err := nameVersion(r); err != nil {
 			return nil, err
 		}
-		decoded, err := decodeOne(files[i], r)
+		decoded, err := decodeOne(s.files.shown(files[i]), r)
 		if err != nil {
 			return nil, err
 		}

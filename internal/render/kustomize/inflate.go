@@ -26,7 +26,7 @@ import (
 
 // inflate renders the charts of a kustomization with Helm's library, where the tool
 // would start helm, and puts the result beside it as files. It returns their names.
-// Charts have to be in the repository; what is not is not fetched.
+// A chart that is not in the repository is fetched from the one that it names.
 func (s *snapshot) inflate(ctx context.Context, in Input, dir string, k *types.Kustomization) ([]string, error) {
 	if len(k.HelmCharts) == 0 {
 		return nil, nil
@@ -53,7 +53,7 @@ func (s *snapshot) inflate(ctx context.Context, in Input, dir string, k *types.K
 func inflatedName(i int) string { return fmt.Sprintf("wavetrain-inflated-%d.yaml", i) }
 
 func (s *snapshot) inflateOne(ctx context.Context, in Input, dir, home, namespace string, i int, c types.HelmChart) error {
-	chartDir, err := s.chartAt(dir, home, c)
+	chartDir, err := s.chartAt(ctx, in, dir, home, c)
 	if err != nil {
 		return err
 	}
@@ -93,7 +93,7 @@ func (s *snapshot) inflateOne(ctx context.Context, in Input, dir, home, namespac
 }
 
 // chartAt finds a chart in the repository, where Kustomize would have put it.
-func (s *snapshot) chartAt(dir, home string, c types.HelmChart) (string, error) {
+func (s *snapshot) chartAt(ctx context.Context, in Input, dir, home string, c types.HelmChart) (string, error) {
 	for _, name := range []string{c.Name, c.Name + "-" + c.Version + "/" + c.Name} {
 		full, err := tree.Resolve(dir, path.Join(home, name))
 		if err != nil {
@@ -103,7 +103,10 @@ func (s *snapshot) chartAt(dir, home string, c types.HelmChart) (string, error) 
 			return full, nil
 		}
 	}
-	return "", fmt.Errorf("the chart is not in %s: vendor it there, it is not fetched from %s", path.Join(dir, home), cmp.Or(c.Repo, "anywhere"))
+	if c.Repo == "" || in.Elsewhere == nil {
+		return "", fmt.Errorf("the chart is not in %s: vendor it there, it is not fetched from %s", path.Join(dir, home), cmp.Or(c.Repo, "anywhere"))
+	}
+	return s.fetch(ctx, in, Elsewhere{URL: c.Repo, Chart: c.Name, Version: c.Version})
 }
 
 // inflationValues puts the values of a chart together in the order that

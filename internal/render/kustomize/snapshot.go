@@ -14,7 +14,6 @@ import (
 	"sigs.k8s.io/kustomize/api/konfig"
 	"sigs.k8s.io/kustomize/api/types"
 	"sigs.k8s.io/kustomize/kyaml/filesys"
-	"sigs.k8s.io/yaml"
 
 	"github.com/wavetrain/wavetrain/internal/render/tree"
 )
@@ -25,7 +24,7 @@ const maxBytes = 100 << 20
 // snapshot holds in memory the directories that a build may read: those of the
 // kustomization and of everything it is made of.
 type snapshot struct {
-	files  fs.FS
+	files  *mounted
 	memory filesys.FileSystem
 	budget tree.Budget
 	copied []string
@@ -36,12 +35,14 @@ type snapshot struct {
 	changesSchema bool
 	// charts renders the charts of a kustomization; inflated are the files that
 	// came of it, by directory.
-	charts   func(dir string, k *types.Kustomization) ([]string, error)
+	charts func(dir string, k *types.Kustomization) ([]string, error)
+	// base fetches a base from elsewhere and returns where it lies; nil refuses.
+	base     func(entry string) (string, error)
 	inflated map[string][]string
 }
 
 func newSnapshot(files fs.FS) *snapshot {
-	return &snapshot{files: files, memory: filesys.MakeFsInMemory(), budget: tree.Budget{Limit: maxBytes}, seen: map[string]bool{}, parsed: map[string]parsed{}, inflated: map[string][]string{}}
+	return &snapshot{files: newMounted(files), memory: filesys.MakeFsInMemory(), budget: tree.Budget{Limit: maxBytes}, seen: map[string]bool{}, parsed: map[string]parsed{}, inflated: map[string][]string{}}
 }
 
 // withCharts puts what the charts of a kustomization render to in their place.
@@ -74,24 +75,27 @@ func (s *snapshot) add(dir string) error {
 	if s.inflated[dir], err = s.charts(dir, k); err != nil {
 		return err
 	}
-	if len(k.HelmCharts) > 0 {
-		changed := *k
-		s.withCharts(dir, &changed)
-		data, err := yaml.Marshal(changed)
-		if err != nil {
-			return err
-		}
-		if err := s.memory.WriteFile(at(path.Join(dir, name)), data); err != nil {
-			return err
+	moved := false
+	for _, list := range [][]string{k.Resources, k.Components} {
+		for i, entry := range list {
+			if list[i], err = s.addEntry(dir, name, entry); err != nil {
+				return err
+			}
+			moved = moved || list[i] != entry
 		}
 	}
-	for _, entry := range slices.Concat(k.Resources, k.Components) {
-		if err := s.addEntry(dir, name, entry); err != nil {
+	if len(k.HelmCharts) > 0 || moved {
+		changed := *k
+		s.withCharts(dir, &changed)
+		if err := s.write(at(path.Join(dir, name)), &changed); err != nil {
 			return err
 		}
 	}
 	for _, entry := range slices.Concat(k.Generators, k.Transformers, k.Validators) {
-		if err := s.addEntry(dir, name, entry); err != nil {
+		if isRemote(entry) {
+			return fmt.Errorf("%s: %s is on another host: only what is in the repository is read", s.files.shown(path.Join(dir, name)), entry)
+		}
+		if _, err := s.addEntry(dir, name, entry); err != nil {
 			return err
 		}
 		if err := s.checkConfiguration(dir, name, entry); err != nil {
@@ -126,32 +130,53 @@ func (s *snapshot) checkConfiguration(dir, name, entry string) error {
 func at(name string) string { return path.Join("/", name) }
 
 // addEntry follows one entry that may be a file, a directory or, for
-// generators and transformers, the configuration itself.
-func (s *snapshot) addEntry(dir, name, entry string) error {
+// generators and transformers, the configuration itself. It returns the entry as it
+// is to be written: a base from elsewhere by where it lies now.
+func (s *snapshot) addEntry(dir, name, entry string) (string, error) {
 	if strings.Contains(entry, "\n") {
-		return nil
+		return entry, nil
 	}
-	where := path.Join(dir, name)
+	where := s.files.shown(path.Join(dir, name))
 	if isRemote(entry) {
-		return fmt.Errorf("%s: the base %s is on another host: vendor it into the repository", where, entry)
+		return s.addBase(dir, where, entry)
 	}
 	full, err := tree.Resolve(dir, entry)
+	if err == nil && s.files.mountOf(dir) != s.files.mountOf(full) {
+		err = fmt.Errorf("path %s leaves the repository", entry)
+	}
 	if err != nil {
-		return fmt.Errorf("%s: %w", where, err)
+		return entry, fmt.Errorf("%s: %w", where, err)
 	}
 	info, err := fs.Stat(s.files, full)
 	if err != nil {
-		return fmt.Errorf("%s: %s does not exist in the repository (bases on other hosts are not fetched: vendor them)", where, entry)
+		return entry, fmt.Errorf("%s: %s does not exist in the repository", where, entry)
 	}
 	if !info.IsDir() {
-		return nil
+		return entry, nil
 	}
-	return s.add(full)
+	return entry, s.add(full)
+}
+
+// addBase adds a base that lies elsewhere.
+func (s *snapshot) addBase(dir, where, entry string) (string, error) {
+	if s.base == nil {
+		return entry, fmt.Errorf("%s: the base %s is on another host and is not fetched here: vendor it into the repository", where, entry)
+	}
+	full, err := s.base(entry)
+	if err != nil {
+		return entry, fmt.Errorf("%s: %w", where, err)
+	}
+	if info, err := fs.Stat(s.files, full); err != nil || !info.IsDir() {
+		return entry, fmt.Errorf("%s: %s: there is no such directory (a base is one, with a kustomization.yaml)", where, entry)
+	}
+	return relativeTo(dir, full), s.add(full)
 }
 
 // copy puts a directory's files into memory, unless a parent's copy has them.
 func (s *snapshot) copy(dir string) error {
-	if slices.ContainsFunc(s.copied, func(c string) bool { return c == "." || c == dir || strings.HasPrefix(dir, c+"/") }) {
+	if slices.ContainsFunc(s.copied, func(c string) bool {
+		return c == "." && s.files.mountOf(dir) == "" || c == dir || strings.HasPrefix(dir, c+"/")
+	}) {
 		return nil
 	}
 	s.copied = append(s.copied, dir)

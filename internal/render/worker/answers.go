@@ -53,6 +53,9 @@ func (a answers) to(q question) *answer {
 	}
 }
 
+// treeOf names the tree that was fetched for a key.
+func treeOf(key string) string { return "\x00" + key }
+
 func refusal(err error) *answer {
 	if errors.Is(err, fs.ErrNotExist) {
 		return &answer{Missing: true}

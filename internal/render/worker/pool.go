@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/wavetrain/wavetrain/internal/render"
+	"github.com/wavetrain/wavetrain/internal/render/kustomize"
 	"github.com/wavetrain/wavetrain/internal/render/packed"
 )
 
@@ -121,7 +122,7 @@ func (p *Pool) result(src render.Source, target render.Target, done *outcome) (r
 
 func (p *Pool) job(src render.Source, target render.Target) (*job, error) {
 	j := &job{
-		Refs: slices.Sorted(maps.Keys(src.Refs)), CanLookup: target.Lookup != nil, CanFetch: target.Fetch != nil,
+		Refs: slices.Sorted(maps.Keys(src.Refs)), CanLookup: target.Lookup != nil, CanFetch: target.Fetch != nil, CanElsewhere: target.Elsewhere != nil,
 		CPU: p.opts.Limits.CPU, MaxOutput: p.opts.Limits.Output, Ahead: ahead(src),
 	}
 	src.Files, src.Refs = nil, nil
@@ -151,6 +152,14 @@ func (p *Pool) replies(ctx context.Context, src render.Source, target render.Tar
 				return &answer{Fault: err.Error()}
 			}
 			return &answer{Content: content}
+		case q.Kind == askElsewhere && target.Elsewhere != nil:
+			e, _ := kustomize.ParseElsewhere(q.Path)
+			files, dir, err := target.Elsewhere(ctx, e)
+			if err != nil {
+				return &answer{Fault: err.Error()}
+			}
+			trees.trees[treeOf(q.Path)] = files
+			return &answer{Entry: entry{Name: dir}}
 		default:
 			return trees.to(q)
 		}

@@ -36,6 +36,7 @@ type job struct {
 	Source, Target      []byte
 	Refs                []string
 	CanLookup, CanFetch bool
+	CanElsewhere        bool
 	CPU                 time.Duration
 	MaxOutput           int64
 	// Ahead are directories that the rendering is going to ask for.
@@ -57,6 +58,7 @@ const (
 	askContent   = "content"
 	askLookup    = "lookup"
 	askFetch     = "fetch"
+	askElsewhere = "elsewhere"
 )
 
 type question struct {

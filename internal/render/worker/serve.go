@@ -15,6 +15,7 @@ import (
 
 	"github.com/wavetrain/wavetrain/internal/render"
 	"github.com/wavetrain/wavetrain/internal/render/helm"
+	"github.com/wavetrain/wavetrain/internal/render/kustomize"
 	"github.com/wavetrain/wavetrain/internal/render/packed"
 )
 
@@ -130,6 +131,15 @@ func (w *worker) render(j *job) (*outcome, error) {
 				return nil, err
 			}
 			return a.Content, nil
+		}
+	}
+	if j.CanElsewhere {
+		target.Elsewhere = func(_ context.Context, e kustomize.Elsewhere) (fs.FS, string, error) {
+			a, err := w.ask(question{Kind: askElsewhere, Path: e.Key()})
+			if err != nil {
+				return nil, "", err
+			}
+			return newRemote(w, treeOf(e.Key())), a.Entry.Name, nil
 		}
 	}
 	result, err := render.Render(context.Background(), src, target)
