@@ -275,7 +275,7 @@ func (i *ignored) apply(repo *localRepo, found []verify.Finding) ([]verify.Findi
 	list, ok := i.byRepo[repo]
 	if !ok {
 		for _, entry := range repo.config.Verify.Ignore {
-			s := verify.Suppression{Code: verify.Alias(entry.Code), Reason: entry.Reason, At: manifest.Provenance{File: config.FileName, Line: entry.Line}}
+			s := verify.Suppression{Code: verify.Alias(entry.Code), Path: entry.Path, Reason: entry.Reason, At: manifest.Provenance{File: config.FileName, Line: entry.Line}}
 			if entry.Match != "" {
 				var err error
 				if s.Match, err = manifest.ParsePattern(entry.Match); err != nil {

@@ -117,8 +117,10 @@ func (r *Rule) UnmarshalYAML(n *yaml.Node) error {
 // Ignore leaves the findings of a code out.
 type Ignore struct {
 	Code string `yaml:"code"`
-	// Match are the objects concerned, as in External.Object; empty for all.
+	// Match are the objects concerned, as in External.Object, Path the files, as in
+	// Layout; empty for all.
 	Match string `yaml:"match"`
+	Path  string `yaml:"path"`
 	// Reason says why; it is required.
 	Reason string `yaml:"reason"`
 	// Line at which the entry stands.
@@ -128,7 +130,7 @@ type Ignore struct {
 // UnmarshalYAML implements yaml.Unmarshaler; it keeps the line.
 func (i *Ignore) UnmarshalYAML(n *yaml.Node) error {
 	type plain Ignore
-	if err := strict(n, (*plain)(i), "code", "match", "reason"); err != nil {
+	if err := strict(n, (*plain)(i), "code", "match", "path", "reason"); err != nil {
 		return err
 	}
 	i.Line = n.Line

@@ -4,7 +4,6 @@
 package plan
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -44,7 +43,11 @@ func CheckSchemas(p *Plan, tolerant bool) []diag.Diagnostic {
 		return nil
 	}
 	var findings []diag.Diagnostic
-	schemas := NewSchemas(definitions)
+	var objects []*unstructured.Unstructured
+	for step := range p.writes() {
+		objects = append(objects, step.Object.Unstructured)
+	}
+	schemas := NewSchemas(definitions, objects)
 	for step := range p.writes() {
 		crd, ok := definitions[step.Key.GroupKind()]
 		if !ok {
@@ -80,12 +83,26 @@ func texts(faults []Fault, lenient bool) []string {
 // Schemas judges objects by the definitions of their kinds.
 type Schemas struct {
 	definitions map[schema.GroupKind]*unstructured.Unstructured
-	read        map[schema.GroupVersionKind]*spec.Schema
+	// values are the objects of each kind that are to be judged.
+	values map[schema.GroupVersionKind][]any
+	read   map[schema.GroupVersionKind]*spec.Schema
 }
 
 // NewSchemas makes Schemas of CustomResourceDefinitions by the kinds that they define.
-func NewSchemas(definitions map[schema.GroupKind]*unstructured.Unstructured) Schemas {
-	return Schemas{definitions: definitions, read: map[schema.GroupVersionKind]*spec.Schema{}}
+// It judges the given objects: of definitions, which may be large, no more is read
+// than these have.
+func NewSchemas(definitions map[schema.GroupKind]*unstructured.Unstructured, objects []*unstructured.Unstructured) Schemas {
+	s := Schemas{definitions: definitions, values: map[schema.GroupVersionKind][]any{}, read: map[schema.GroupVersionKind]*spec.Schema{}}
+	if len(definitions) == 0 {
+		return s
+	}
+	for _, o := range objects {
+		gvk := o.GroupVersionKind()
+		if _, ok := definitions[gvk.GroupKind()]; ok {
+			s.values[gvk] = append(s.values[gvk], o.Object)
+		}
+	}
+	return s
 }
 
 // Fault is what a definition does not allow about an object.
@@ -107,7 +124,7 @@ func (s Schemas) Faults(obj *unstructured.Unstructured) []Fault {
 	}
 	read, known := s.read[gvk]
 	if !known {
-		read = schemaOf(crd, gvk.Version)
+		read = schemaOf(crd, gvk.Version, s.values[gvk])
 		s.read[gvk] = read
 	}
 	return faults(obj, read)
@@ -125,70 +142,6 @@ func (p *Plan) writes() func(yield func(*Step) bool) {
 			}
 		}
 	}
-}
-
-// schemaOf reads the schema of a version from a definition; nil if it has none that
-// can be read, which is for the API server to say.
-func schemaOf(crd *unstructured.Unstructured, version string) *spec.Schema {
-	field, _, _ := unstructured.NestedFieldNoCopy(crd.Object, "spec", "versions")
-	versions, _ := field.([]any)
-	for _, v := range versions {
-		fields, ok := v.(map[string]any)
-		if !ok || fields["name"] != version {
-			continue
-		}
-		raw, _, _ := unstructured.NestedFieldNoCopy(fields, "schema", "openAPIV3Schema")
-		data, err := json.Marshal(terse(raw))
-		if err != nil || raw == nil {
-			return nil
-		}
-		s := &spec.Schema{}
-		if json.Unmarshal(data, s) != nil {
-			return nil
-		}
-		return s
-	}
-	return nil
-}
-
-// terse returns a schema without its texts, which are most of it.
-func terse(v any) any {
-	switch v := v.(type) {
-	case map[string]any:
-		short := make(map[string]any, len(v))
-		for key, value := range v {
-			switch key {
-			case "description", "example", "x-kubernetes-validations":
-			case "properties", "patternProperties", "definitions":
-				short[key] = each(value)
-			case "default", "enum":
-				short[key] = value
-			default:
-				short[key] = terse(value)
-			}
-		}
-		return short
-	case []any:
-		short := make([]any, len(v))
-		for i, item := range v {
-			short[i] = terse(item)
-		}
-		return short
-	}
-	return v
-}
-
-// each is terse for what stands below names that people chose.
-func each(v any) any {
-	named, ok := v.(map[string]any)
-	if !ok {
-		return v
-	}
-	short := make(map[string]any, len(named))
-	for name, value := range named {
-		short[name] = terse(value)
-	}
-	return short
 }
 
 // faults says what about an object its schema does not allow.

@@ -62,6 +62,9 @@ func Checks() []Check {
 		{run: volumes, Codes: []Code{
 			{"rwo-rolling-update", diag.Warning, "a rolling update needs a volume twice that can be used once"},
 		}},
+		{run: claims, Codes: []Code{
+			{"pvc-waits-for-consumer", diag.Info, "a volume claim is bound only when a Pod of a later wave uses it"},
+		}},
 		{run: unschedulable, Codes: []Code{
 			{"unschedulable", diag.Warning, "Pods ask for more than they can get"},
 		}},

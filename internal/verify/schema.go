@@ -52,8 +52,13 @@ func builtIn() *runtime.Scheme {
 func schemas(w *world) {
 	scheme := builtIn()
 	shapes := shapes{}
-	custom := plan.NewSchemas(w.definitions())
-	for _, s := range w.every() {
+	all := w.every()
+	objects := make([]*unstructured.Unstructured, len(all))
+	for i, s := range all {
+		objects[i] = s.Object.Unstructured
+	}
+	custom := plan.NewSchemas(w.definitions(), objects)
+	for _, s := range all {
 		typed, known := scheme.AllKnownTypes()[s.Object.GroupVersionKind()]
 		if !known {
 			w.customFaults(s, custom.Faults(s.Object.Unstructured))

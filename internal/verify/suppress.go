@@ -21,7 +21,9 @@ const AnnotationIgnore = "wavetrain.dev/verify-ignore"
 type Suppression struct {
 	Code string
 	// Match are the objects concerned; the zero pattern stands for all.
-	Match  manifest.Pattern
+	Match manifest.Pattern
+	// Path is a pattern over the files concerned; empty for all.
+	Path   string
 	Reason string
 	// At is where it was written.
 	At manifest.Provenance
@@ -36,7 +38,7 @@ func (s Suppression) covers(f Finding) bool {
 	if s.Subject != (manifest.Key{}) {
 		return s.Subject == f.Subject
 	}
-	return s.Match.String() == "" || s.Match.Matches(f.Subject)
+	return (s.Match.String() == "" || s.Match.Matches(f.Subject)) && (s.Path == "" || MatchPath(s.Path, f.At.File))
 }
 
 // Suppressions returns those that the objects of a plan carry, and findings about
@@ -111,6 +113,9 @@ func Unused(s Suppression) Finding {
 	what := s.Code
 	if s.Match.String() != "" {
 		what += " for " + s.Match.String()
+	}
+	if s.Path != "" {
+		what += " in " + s.Path
 	}
 	return Finding{Diagnostic: diag.Diagnostic{
 		Code: "unused-suppression", Severity: diag.Info, Subject: s.Subject, At: s.At,

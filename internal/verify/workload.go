@@ -56,6 +56,45 @@ func volumes(w *world) {
 	}
 }
 
+// claims tells of volume claims that a wave would wait for and that wait for a Pod of
+// a later one themselves.
+func claims(w *world) {
+	for _, s := range w.stages {
+		if s.Key.Group != "" || s.Key.Kind != "PersistentVolumeClaim" || !s.gated() || !w.bindsLate(field.Text(s.content(), "spec.storageClassName")) {
+			continue
+		}
+		var user *stage
+		for _, other := range w.stages {
+			mentions := slices.ContainsFunc(w.references(other), func(ref manifest.Reference) bool { return ref.Target == s.Key && ref.AtStart })
+			if mentions && (user == nil || other.at < user.at) {
+				user = other
+			}
+		}
+		if user == nil || user.at <= s.at {
+			continue
+		}
+		f := problem("pvc-waits-for-consumer", diag.Info, "spec.storageClassName",
+			fmt.Sprintf("%s of %s is bound when its first Pod starts, that of %s in %s: the wave does not wait for it", s.Key.Short(), s.place(), user.Key.Short(), user.place()),
+			"put both into one wave if that reads better")
+		f.Needs, f.AvailableAt = user.Key, user.place()
+		w.add(s, f)
+	}
+}
+
+// bindsLate reports whether a storage class is known to bind volumes when they are
+// used.
+func (w *world) bindsLate(class string) bool {
+	if class == "" {
+		return false
+	}
+	key := manifest.Key{Group: "storage.k8s.io", Kind: "StorageClass", Name: class}
+	if rendered, ok := w.first(key); ok {
+		return field.Text(rendered.content(), "volumeBindingMode") == "WaitForFirstConsumer"
+	}
+	live, _ := w.live(key)
+	return live != nil && field.Text(live.Object, "volumeBindingMode") == "WaitForFirstConsumer"
+}
+
 // rolls reports whether a new Pod is started before an old one has ended.
 func rolls(s *stage) bool {
 	if field.Text(s.content(), "spec.strategy.type") == "Recreate" {
