@@ -94,7 +94,7 @@ func newApplications(opts Options, cares caredFor, codec *cluster.Codec, c clien
 	a.watchlist = newWatchlist(a.renderings)
 	a.wakeups = newWakeups(a.unchanged)
 	a.polls, a.heads = newPolls(a.resolve, a.headMoved), newHeads(a.writeHead)
-	a.quiet = newQuiet()
+	a.quiet = newQuiet(a.comparer.Rest)
 	a.renderer = pipeline.NewRenderer(opts.Sources, a.repositories.find, a.counters.counting(opts.Rendering))
 	a.destinations = newDestinations(opts.Config, codec, c, opts.Namespace, a.installation.current.Load, a.changed)
 	a.destinations.writes = opts.ClusterWrites

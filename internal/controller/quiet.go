@@ -23,7 +23,13 @@ type quiet struct {
 	release func()
 }
 
-func newQuiet() *quiet { return &quiet{release: debug.FreeOSMemory} }
+// newQuiet returns one that has rest drop what can be dropped before.
+func newQuiet(rest func()) *quiet {
+	return &quiet{release: func() {
+		rest()
+		debug.FreeOSMemory()
+	}}
+}
 
 // run watches until ctx ends.
 func (q *quiet) run(ctx context.Context) error {

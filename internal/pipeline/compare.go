@@ -164,6 +164,7 @@ func (c *Comparison) plan() {
 // object, the verdict on a state it has seen.
 type Comparer struct {
 	memory *memory
+	recent *recent
 
 	mu sync.Mutex
 	// held are the live objects whose unstable fields are kept, by application.
@@ -172,12 +173,13 @@ type Comparer struct {
 
 // NewComparer makes a Comparer.
 func NewComparer() *Comparer {
-	return &Comparer{memory: newMemory(), held: map[string]map[manifest.Key]held{}}
+	return &Comparer{memory: newMemory(), recent: newRecent(), held: map[string]map[manifest.Key]held{}}
 }
 
 // Forget drops what is remembered of an application.
 func (c *Comparer) Forget(app string) {
 	c.memory.forget(app)
+	c.recent.forget(app)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	delete(c.held, app)
@@ -233,11 +235,17 @@ func (c *Comparer) Compare(ctx context.Context, dest Destination, s Subject) (*C
 	whole := in
 	whole.Options.Only, whole.Options.OutOfSyncOnly, whole.Options.SkipHooks = nil, false, false
 	whole.Guards = nil
-	draft := plan.Build(whole)
+	last, now := c.recent.last(s.App), &recently{sketch: sketchOf(s, whole), live: map[manifest.Key]decoded{}}
+	draft, same := last.draftFor(now.sketch)
+	if !same {
+		draft = plan.Build(whole)
+	}
+	now.draft = draft
 	result := &Comparison{Options: s.compare, Verdicts: map[manifest.Key]Verdict{}, Live: map[manifest.Key]*unstructured.Unstructured{}, write: s.Write}
-	if err := c.judge(ctx, dest, s, draft, result); err != nil {
+	if err := c.judge(ctx, reader{dest, last, now}, s, draft, result); err != nil {
 		return nil, err
 	}
+	c.recent.keep(s.App, now)
 	in.Live = map[manifest.Key]plan.Live{}
 	for key, live := range result.Live {
 		in.Live[key] = plan.Live{Object: manifest.Object{Unstructured: live}, InSync: result.Verdicts[key].InSync()}
@@ -314,7 +322,7 @@ func (s Subject) tolerates(err error, objects []manifest.Object) bool {
 
 // judge fills in the verdicts: from memory where an object's state has been seen,
 // by comparing the others side by side.
-func (c *Comparer) judge(ctx context.Context, dest Destination, s Subject, draft *plan.Plan, result *Comparison) error {
+func (c *Comparer) judge(ctx context.Context, dest reader, s Subject, draft *plan.Plan, result *Comparison) error {
 	basis, err := c.memory.basis(s)
 	if err != nil {
 		return err
@@ -370,20 +378,54 @@ type question struct {
 
 // read reads the live object, and its owners unless it is in the version that a
 // verdict is known on; it reports whether there is one.
-func (q *question) read(dest Destination, known bool, version uint64) (exists bool) {
+func (q *question) read(dest reader, known bool, version uint64) (exists bool) {
 	head, exists := dest.Head(q.step.Key)
 	if !exists {
 		return false
 	}
 	if known = known && version != 0 && head.Version == strconv.FormatUint(version, 10); known || q.step.Action == plan.Hook {
-		q.live, exists = dest.Get(q.step.Key)
+		q.live, exists = dest.get(head)
 		if !exists || !known || versionOf(q.live) == version {
 			return exists
 		}
 		// It has changed in this very moment.
 	}
-	q.live, q.owners, exists = dest.GetOwned(q.step.Key)
+	q.live, q.owners, exists = dest.getOwned(head)
 	return exists
+}
+
+// reader reads live objects, those that were decoded for the last comparison from
+// there.
+type reader struct {
+	Destination
+
+	last, now *recently
+}
+
+func (r reader) get(head cluster.Head) (*unstructured.Unstructured, bool) {
+	if known, ok := r.last.inState(head.Key, head.UID, head.Version); ok {
+		r.now.live[head.Key] = known
+		return known.object, true
+	}
+	live, exists := r.Get(head.Key)
+	r.note(live, nil)
+	return live, exists
+}
+
+func (r reader) getOwned(head cluster.Head) (*unstructured.Unstructured, []metav1.ManagedFieldsEntry, bool) {
+	if known, ok := r.last.inState(head.Key, head.UID, head.Version); ok && known.owners != nil {
+		r.now.live[head.Key] = known
+		return known.object, known.owners, true
+	}
+	live, owners, exists := r.GetOwned(head.Key)
+	r.note(live, owners)
+	return live, owners, exists
+}
+
+func (r reader) note(live *unstructured.Unstructured, owners []metav1.ManagedFieldsEntry) {
+	if live != nil {
+		r.now.live[manifest.KeyOf(live)] = decoded{live.GetUID(), live.GetResourceVersion(), live, owners}
+	}
 }
 
 // answer compares objects side by side.
