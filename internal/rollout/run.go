@@ -281,21 +281,24 @@ func (r *Run) loop(ctx context.Context) error {
 			}
 		case again:
 		default:
-			if restored, err := r.restore(ctx); err != nil || restored {
-				if err != nil {
-					return err
-				}
-				continue
-			}
-			again, came := r.watchOutside(ctx)
-			if came {
-				continue
-			}
-			if err := r.sleep(ctx, earlier(d.WakeAt, again)); err != nil {
+			if err := r.idle(ctx, earlier(d.WakeAt, unsaved)); err != nil {
 				return err
 			}
 		}
 	}
+}
+
+// idle is what a run does that has nothing to do before the given time: it looks after
+// what is not part of the plan, and sleeps.
+func (r *Run) idle(ctx context.Context, until time.Time) error {
+	if restored, err := r.restore(ctx); err != nil || restored {
+		return err
+	}
+	again, came := r.watchOutside(ctx)
+	if came {
+		return nil
+	}
+	return r.sleep(ctx, earlier(until, again))
 }
 
 // saveWithin is how long after it has begun a run need not say how far it is, if all
