@@ -114,11 +114,10 @@ func (s *session) patch(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("write status of %s/%s: %w", s.app.Namespace, s.app.Name, err)
 	}
-	// The time between two writes is counted from the end of the first.
-	written := s.opts.Clock.Now()
-	s.st.written, s.st.statusAt, s.st.unwritten = app.ResourceVersion, written, nil
+	s.st.written, s.st.statusAt, s.st.unwritten = app.ResourceVersion, s.now, nil
 	if isHeal(s.app.Status.OperationState) {
-		s.st.healAt = written
+		// The time between two of them is counted from the end of the first.
+		s.st.healAt = s.opts.Clock.Now()
 	}
 	return nil
 }
