@@ -5,7 +5,6 @@ package cluster
 
 import (
 	_ "embed"
-	"encoding/json"
 	"fmt"
 	"slices"
 
@@ -59,16 +58,7 @@ func (c *Codec) pack(prefix, text []byte) []byte { return c.in.EncodeAll(text, p
 
 func (c *Codec) unpack(packed []byte) ([]byte, error) { return c.out.DecodeAll(packed, nil) }
 
-// packObject compresses an object.
-func (c *Codec) packObject(prefix []byte, obj map[string]any) ([]byte, error) {
-	text, err := json.Marshal(obj)
-	if err != nil {
-		return nil, err
-	}
-	return c.pack(prefix, text), nil
-}
-
-// unpackObject is the reverse of packObject: whole numbers come back as int64.
+// unpackObject unpacks and decodes an object: whole numbers come back as int64.
 func (c *Codec) unpackObject(packed []byte) (map[string]any, error) {
 	text, err := c.unpack(packed)
 	if err != nil {

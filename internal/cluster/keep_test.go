@@ -130,13 +130,13 @@ func TestStream(t *testing.T) {
 			if err != nil || kind != watch.Bookmark || !ok || !last.listed || last.version != "9" {
 				t.Errorf("the second event is %s %+v, error %v", kind, obj, err)
 			}
-			if _, _, err = s.Decode(); err != io.EOF {
+			if _, _, err = s.Decode(); err != io.EOF { //nolint:errorlint // the watch compares in the same way
 				t.Errorf("the end is %v; the watch knows a regular end by io.EOF itself", err)
 			}
 		})
 	}
 	cut := &stream{body: closing{}, events: jsontext.NewDecoder(strings.NewReader(`{"type":"ADDED","object":{"kind":"Conf`))}
-	if _, _, err := cut.Decode(); err != io.ErrUnexpectedEOF {
+	if _, _, err := cut.Decode(); err != io.ErrUnexpectedEOF { //nolint:errorlint // as above
 		t.Errorf("a stream that was cut ends with %v", err)
 	}
 	broken := &stream{body: closing{}, events: jsontext.NewDecoder(strings.NewReader(`<html>`))}

@@ -142,10 +142,10 @@ func sketchOf(s Subject, in plan.Input) sketch {
 
 // draftFor returns the draft if it was made of the same.
 func (r *recently) draftFor(k sketch) (*plan.Plan, bool) {
-	if r.draft == nil || !k.stable || r.sketch.desired != k.desired {
-		return nil, false
-	}
-	return r.draft, reflect.DeepEqual(r.sketch, k)
+	was := r.sketch
+	same := r.draft != nil && k.stable && was.desired == k.desired && was.app == k.app && was.server == k.server && was.namespace == k.namespace &&
+		slices.Equal(was.kinds, k.kinds) && reflect.DeepEqual(was.tracking, k.tracking) && reflect.DeepEqual(was.options, k.options)
+	return r.draft, same
 }
 
 // inState returns a live object that is decoded already.
