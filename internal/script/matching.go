@@ -59,42 +59,36 @@ func (m *matcher) match(s, p int) int {
 		if m.steps++; m.steps > m.most {
 			return -1
 		}
-		switch {
-		case p >= len(m.pattern):
-			return s
-		case m.pattern[p] == '(':
+		if e, over := m.ends(s, p); over {
+			return e
+		}
+		switch m.pattern[p] {
+		case '(':
 			return m.capture(s, p)
-		case m.pattern[p] == ')':
+		case ')':
 			return m.close(s, p)
-		case m.pattern[p] == '$' && p+1 == len(m.pattern):
-			if s == len(m.text) {
-				return s
+		case '%':
+			if m.isSpecial(p) {
+				if s, p = m.special(s, p); s < 0 {
+					return -1
+				}
+				continue
 			}
-			return -1
-		case m.pattern[p] == '%' && p+1 < len(m.pattern) && (m.pattern[p+1] == 'b' || m.pattern[p+1] >= '0' && m.pattern[p+1] <= '9'):
-			if s, p = m.special(s, p); s < 0 {
-				return -1
-			}
-			continue
 		}
 		end := m.classEnd(p)
 		if end < 0 {
 			return -1
 		}
-		suffix := byte(0)
-		if end < len(m.pattern) {
-			suffix = m.pattern[end]
-		}
-		switch suffix {
+		switch m.suffix(end) {
 		case '?':
-			if m.single(s, p, end) {
-				if e := m.match(s+1, end+1); e >= 0 {
-					return e
-				}
+			if e := m.maybe(s, p, end); e >= 0 {
+				return e
 			}
 			p = end + 1
-		case '*', '+':
-			return m.longest(s, p, end, suffix == '+')
+		case '*':
+			return m.longest(s, p, end, 0)
+		case '+':
+			return m.longest(s, p, end, 1)
 		case '-':
 			return m.shortest(s, p, end)
 		default:
@@ -106,16 +100,45 @@ func (m *matcher) match(s, p int) int {
 	}
 }
 
+// ends reports whether the pattern is at its end, and where the match ends then.
+func (m *matcher) ends(s, p int) (end int, over bool) {
+	switch {
+	case p >= len(m.pattern):
+		return s, true
+	case m.pattern[p] != '$' || p+1 < len(m.pattern):
+		return -1, false
+	case s == len(m.text):
+		return s, true
+	}
+	return -1, true
+}
+
+// isSpecial reports whether %bxy or a capture stands at p.
+func (m *matcher) isSpecial(p int) bool {
+	return p+1 < len(m.pattern) && (m.pattern[p+1] == 'b' || m.pattern[p+1] >= '0' && m.pattern[p+1] <= '9')
+}
+
+// suffix is what may say how often a class comes, zero at the end of the pattern.
+func (m *matcher) suffix(end int) byte {
+	if end < len(m.pattern) {
+		return m.pattern[end]
+	}
+	return 0
+}
+
+func (m *matcher) maybe(s, p, end int) int {
+	if !m.single(s, p, end) {
+		return -1
+	}
+	return m.match(s+1, end+1)
+}
+
 // longest tries the most repetitions first, shortest the fewest.
-func (m *matcher) longest(s, p, end int, once bool) int {
+func (m *matcher) longest(s, p, end, least int) int {
 	n := 0
 	for m.single(s+n, p, end) {
 		n++
 		m.steps++
-	}
-	least := 0
-	if once {
-		least = 1
 	}
 	for ; n >= least; n-- {
 		if e := m.match(s+n, end+1); e >= 0 || m.steps > m.most {
@@ -270,7 +293,7 @@ func inSet(c byte, set string) bool {
 
 func inClass(c, class byte) bool {
 	letter, digit := c|0x20 >= 'a' && c|0x20 <= 'z', c >= '0' && c <= '9'
-	in := false
+	var in bool
 	switch class | 0x20 {
 	case 'a':
 		in = letter
