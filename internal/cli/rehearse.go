@@ -115,7 +115,10 @@ func (a *rehearseArguments) run(ctx context.Context, s Streams) error {
 	if result == nil {
 		return err
 	}
-	return errors.Join(a.write(s, result), err, notConverged(result))
+	if err = errors.Join(a.write(s, result), err); err != nil {
+		return err
+	}
+	return notConverged(result)
 }
 
 // notConverged is the error of a rehearsal that did not converge.

@@ -17,3 +17,6 @@ func RollbackSync(app *v1alpha1.Application, entry v1alpha1.RevisionHistory, pru
 	}
 	return sync
 }
+
+// OperationID tells operations apart that began in the same second.
+func OperationID(op v1alpha1.Operation) string { return operationID(op) }

@@ -51,7 +51,7 @@ func (w *world) do(ctx context.Context, s Step) error {
 	case "wait":
 		return w.wait(ctx, s)
 	case "check":
-		return w.check(s)
+		return w.check(ctx, s)
 	case "restart":
 		return w.kill(ctx)
 	}
@@ -307,9 +307,12 @@ func (w *world) touch(s Step) error {
 }
 
 // check notes the state at a point that has a name.
-func (w *world) check(s Step) error {
+func (w *world) check(ctx context.Context, s Step) error {
 	names, err := s.names()
 	if err != nil {
+		return err
+	}
+	if err := w.catchUp(ctx); err != nil {
 		return err
 	}
 	objects, apps := w.chronicle.state()

@@ -216,7 +216,7 @@ func (s Step) wrap(err error) error {
 		return nil
 	}
 	line := s.Line
-	if at, ok := errors.AsType[faultAt](err); ok {
+	if at, ok := errors.AsType[faultError](err); ok {
 		line = at.line
 	}
 	if s.File == "" {

@@ -13,15 +13,15 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// faultAt is a fault on a line of its own.
-type faultAt struct {
+// faultError is a fault on a line of its own.
+type faultError struct {
 	line int
 	err  error
 }
 
-func (f faultAt) Error() string { return f.err.Error() }
+func (f faultError) Error() string { return f.err.Error() }
 
-func (f faultAt) Unwrap() error { return f.err }
+func (f faultError) Unwrap() error { return f.err }
 
 // decode reads the value of a step; a field that it does not know is an error, and
 // so is a value of another kind.
@@ -43,13 +43,13 @@ func (s Step) decode(into any) error {
 		_, rest, _ = strings.Cut(text, ": ")
 		text = rest
 	}
-	return faultAt{line, errors.New(text)}
+	return faultError{line, errors.New(text)}
 }
 
 // knownFields finds fields that a structure does not have.
 func knownFields(n *yaml.Node, of reflect.Type) error {
 	if of.Kind() == reflect.Struct && n.Kind != yaml.MappingNode {
-		return faultAt{n.Line, fmt.Errorf("%q is not enough: its fields are %s", n.Value, strings.Join(fieldNames(of), ", "))}
+		return faultError{n.Line, fmt.Errorf("%q is not enough: its fields are %s", n.Value, strings.Join(fieldNames(of), ", "))}
 	}
 	if of.Kind() != reflect.Struct {
 		return nil
@@ -58,7 +58,7 @@ func knownFields(n *yaml.Node, of reflect.Type) error {
 		key := n.Content[k]
 		i := slices.Index(fieldNames(of), key.Value)
 		if i < 0 {
-			return faultAt{key.Line, fmt.Errorf("there is no field %q%s", key.Value, choices(key.Value, fieldNames(of)))}
+			return faultError{key.Line, fmt.Errorf("there is no field %q%s", key.Value, choices(key.Value, fieldNames(of)))}
 		}
 		if err := knownFields(n.Content[k+1], of.Field(i).Type); err != nil {
 			return err

@@ -92,7 +92,7 @@ func (w *world) look(ctx context.Context, s Step) error {
 			if l.Delete && v != nil {
 				v.deletion, err = v.dismantle(ctx)
 			}
-			w.keep(s.Verb, app.Name, rev, v, err)
+			w.keep(s.Verb, appLabel(app.Namespace, app.Name), rev, v, err)
 		}
 		if v != nil {
 			v.close()
@@ -250,7 +250,7 @@ func (w *world) keep(verb, app, rev string, v *view, err error) {
 // keepRendering keeps what an Application renders, and the value files that went
 // into it.
 func (w *world) keepRendering(ctx context.Context, app *v1alpha1.Application, rev string, v *view, err error) {
-	r := Rendered{App: app.Name, Rev: rev}
+	r := Rendered{App: appLabel(app.Namespace, app.Name), Rev: rev}
 	if err != nil {
 		r.Error = err.Error()
 	} else {
@@ -313,7 +313,7 @@ func ignores(app *v1alpha1.Application) func(manifest.Key, string) bool {
 
 // describe gives a plan the form of results.
 func describe(v *view, rev string) Plan {
-	p := Plan{App: v.plan.App, Rev: rev, Groups: groupsOf(v, v.plan.Groups), OnDeletion: groupsOf(v, v.plan.OnDeletion), Ignored: []Note{}, Skipped: []Note{}, Moved: []Move{}}
+	p := Plan{App: appLabel(v.app.Namespace, v.app.Name), Rev: rev, Groups: groupsOf(v, v.plan.Groups), OnDeletion: groupsOf(v, v.plan.OnDeletion), Ignored: []Note{}, Skipped: []Note{}, Moved: []Move{}}
 	for _, n := range v.plan.Ignored {
 		note := Note{n.Key.Short(), n.Reason}
 		if strings.HasPrefix(n.Reason, "skipped") {

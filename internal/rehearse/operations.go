@@ -24,6 +24,17 @@ func appLabel(namespace, name string) string {
 	return namespace + "/" + name
 }
 
+// identity tells operations apart. Two can begin in the same second, and one that is
+// only held up has no id yet.
+type identity struct {
+	id    string
+	began time.Time
+}
+
+func (i identity) same(o identity) bool {
+	return i.began.Equal(o.began) && (i.id == o.id || i.id == "" || o.id == "")
+}
+
 // retrying stands in the message of an operation between two attempts.
 const retrying = " Retrying attempt #"
 
@@ -41,7 +52,7 @@ func (c *chronicle) seeOperation(u *unstructured.Unstructured, at time.Time) {
 	if between {
 		number--
 	}
-	o := c.attempt(appLabel(app.Namespace, app.Name), number, state.StartedAt.Time, at)
+	o := c.attempt(appLabel(app.Namespace, app.Name), number, identity{controller.OperationID(state.Operation), state.StartedAt.Time}, at)
 	switch {
 	case between && o.FinishedAt != nil:
 		return
@@ -68,8 +79,8 @@ func (c *chronicle) seeOperation(u *unstructured.Unstructured, at time.Time) {
 
 // attempt is what is noted of an attempt; one that is not known yet ends those
 // before.
-func (c *chronicle) attempt(app string, number int, began, at time.Time) *Operation {
-	i := slices.IndexFunc(c.operations, func(o Operation) bool { return o.App == app && o.Attempt == number && o.began.Equal(began) })
+func (c *chronicle) attempt(app string, number int, which identity, at time.Time) *Operation {
+	i := slices.IndexFunc(c.operations, func(o Operation) bool { return o.App == app && o.Attempt == number && o.which.same(which) })
 	if i >= 0 {
 		return &c.operations[i]
 	}
@@ -81,10 +92,10 @@ func (c *chronicle) attempt(app string, number int, began, at time.Time) *Operat
 			}
 		}
 	}
-	started := began.Add(c.ahead())
+	started := which.began.Add(c.ahead())
 	if number > 1 {
 		started = at
 	}
-	c.operations = append(c.operations, Operation{App: app, Attempt: number, StartedAt: started, began: began})
+	c.operations = append(c.operations, Operation{App: app, Attempt: number, StartedAt: started, which: which})
 	return &c.operations[len(c.operations)-1]
 }

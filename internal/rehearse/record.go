@@ -28,7 +28,9 @@ type chronicle struct {
 	// rev is the revision that was committed last.
 	rev     string
 	objects map[types.UID]*seen
-	events  []Event
+	// gone are the objects that were deleted.
+	gone   map[types.UID]bool
+	events []Event
 	// operations are the attempts, in the order of their beginning.
 	operations []Operation
 	// changed is when something happened last that is not a heartbeat.
@@ -56,7 +58,7 @@ type seen struct {
 }
 
 func newChronicle(tell func(Event)) *chronicle {
-	return &chronicle{objects: map[types.UID]*seen{}, tell: tell, revisions: map[string]string{}, ahead: func() time.Duration { return 0 }}
+	return &chronicle{objects: map[types.UID]*seen{}, gone: map[types.UID]bool{}, tell: tell, revisions: map[string]string{}, ahead: func() time.Duration { return 0 }}
 }
 
 // step notes what is done by hand.
@@ -91,6 +93,7 @@ func (c *chronicle) see(s timeline.Sighting) {
 	}
 	if s.Deleted {
 		delete(c.objects, u.GetUID())
+		c.gone[u.GetUID()] = true
 		c.changed = s.Time
 		event("deleted", "")
 		return
@@ -285,7 +288,9 @@ func (c *chronicle) appOf(u *unstructured.Unstructured) string {
 	for range maxOwners {
 		// A ReplicaSet has the annotations of its Deployment.
 		if id, err := manifest.ParseTrackingID(u.GetAnnotations()[manifest.AnnotationTrackingID]); err == nil && id.Names(manifest.KeyOf(u)) {
-			return id.App
+			// An Application of another namespace is written with an underscore, which no
+			// name has.
+			return strings.Replace(id.App, "_", "/", 1)
 		}
 		owner := metav1.GetControllerOfNoCopy(u)
 		if owner == nil || c.objects[owner.UID] == nil {

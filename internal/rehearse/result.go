@@ -128,9 +128,8 @@ type Operation struct {
 	StartedAt  time.Time  `json:"startedAt"`
 	FinishedAt *time.Time `json:"finishedAt,omitempty"`
 
-	// began is when the status says that the operation began, all attempts of which
-	// have the same.
-	began time.Time
+	// which operation it is an attempt of.
+	which identity
 }
 
 // Check is the state at a point that the steps name.

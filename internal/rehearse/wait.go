@@ -9,9 +9,12 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/wavetrain/wavetrain/api/v1alpha1"
@@ -73,16 +76,16 @@ func (w *world) wait(ctx context.Context, s Step) error {
 
 // overdue notes a wait that was not over in time, and what it hangs on.
 func (w *world) overdue(ctx context.Context, s Step, limit time.Duration) {
-	text := fmt.Sprintf("not reached within %s", limit)
+	text := []string{fmt.Sprintf("not reached within %s", limit)}
 	_, apps := w.chronicle.state()
 	for _, name := range slices.Sorted(maps.Keys(apps)) {
 		if app := apps[name]; app.Operation == string(v1alpha1.OperationRunning) || app.Health != string(v1alpha1.HealthHealthy) {
 			for _, line := range w.hang(ctx, name).Text {
-				text += "; " + name + ": " + line
+				text = append(text, name+": "+line)
 			}
 		}
 	}
-	w.result.Unsettled = append(w.result.Unsettled, s.wrap(errors.New(text)).Error())
+	w.result.Unsettled = append(w.result.Unsettled, s.wrap(errors.New(strings.Join(text, "; "))).Error())
 	w.chronicle.step(w.now(), "not reached: "+s.String())
 }
 
@@ -145,14 +148,74 @@ func (w *world) objectIs(ctx context.Context, what waitStep) (bool, error) {
 	u, err := w.find(ctx, o.kind, o.namespace, o.name)
 	switch {
 	case apierrors.IsNotFound(err):
-		return what.Gone, nil
+		// Whoever looks at what was recorded must find it gone, too.
+		return what.Gone && !w.chronicle.has(o), nil
 	case err != nil:
 		// Its kind may be served a moment later.
 		return what.Gone, nil //nolint:nilerr // the wait ends with its limit
 	case what.Gone:
 		return false, nil
 	}
-	return what.Generation == 0 || u.GetGeneration() >= what.Generation, nil
+	return (what.Generation == 0 || u.GetGeneration() >= what.Generation) && w.recorded(u), nil
+}
+
+// recorded tells whether a state of an object was recorded. What is not recorded at
+// all, such as Endpoints, is taken for it a moment later.
+func (w *world) recorded(u *unstructured.Unstructured) bool {
+	if w.chronicle.knows(u.GetUID(), u.GetResourceVersion()) {
+		return true
+	}
+	if w.sought != u.GetUID() {
+		w.sought, w.soughtAt = u.GetUID(), time.Now()
+	}
+	return time.Since(w.soughtAt) > briskCalm
+}
+
+// has tells whether an object is recorded as being there.
+func (c *chronicle) has(o object) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	kind, group, _ := strings.Cut(o.kind, ".")
+	for _, s := range c.objects {
+		if s.key.Kind == kind && s.key.Name == o.name && s.key.Namespace == o.namespace && (group == "" || s.key.Group == group) {
+			return true
+		}
+	}
+	return false
+}
+
+// catchUp waits until what was recorded is not older than what the cluster says of
+// Applications now, and gives the other watches a moment.
+func (w *world) catchUp(ctx context.Context) error {
+	var list v1alpha1.ApplicationList
+	if err := w.client.List(ctx, &list); err != nil {
+		return err
+	}
+	for range int(patience / glance) {
+		if err := sleep(ctx, glance); err != nil {
+			return err
+		}
+		behind := slices.ContainsFunc(list.Items, func(app v1alpha1.Application) bool {
+			return !w.chronicle.knows(app.UID, app.ResourceVersion)
+		})
+		if !behind {
+			return nil
+		}
+	}
+	return nil
+}
+
+// knows tells whether a state of an object, or a later one, was recorded.
+func (c *chronicle) knows(uid types.UID, version string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	s := c.objects[uid]
+	if s == nil {
+		// It is gone again.
+		return c.gone[uid]
+	}
+	known := s.object.GetResourceVersion()
+	return len(known) > len(version) || len(known) == len(version) && known >= version
 }
 
 // settled tells whether every Application has seen the branch's head, nothing is

@@ -16,6 +16,7 @@ import (
 
 	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/discovery/cached/memory"
 	"k8s.io/client-go/dynamic"
@@ -95,6 +96,9 @@ type world struct {
 	clock *clock
 	// expected is when the simulation had something to do last.
 	expected time.Time
+	// sought is an object that is there and not recorded, since soughtAt.
+	sought   types.UID
+	soughtAt time.Time
 	// touching counts what goes on in the background.
 	touching atomic.Int32
 
@@ -109,7 +113,16 @@ type running struct {
 	stop context.CancelFunc
 	// dead cuts its connections: nothing that it still does has an effect.
 	dead *atomic.Bool
-	done chan error
+	// done is closed when it has ended, with err.
+	done chan struct{}
+	err  error
+}
+
+// end stops the controller and waits for its end.
+func (r *running) end() error {
+	r.stop()
+	<-r.done
+	return r.err
 }
 
 // start brings everything up.
@@ -213,14 +226,17 @@ func (w *world) controllerOptions(dead *atomic.Bool) controller.Options {
 }
 
 func (w *world) startController(ctx context.Context) error {
-	r := &running{dead: &atomic.Bool{}, done: make(chan error, 1)}
+	r := &running{dead: &atomic.Bool{}, done: make(chan struct{})}
 	var err error
 	if r.Controller, err = controller.New(w.controllerOptions(r.dead)); err != nil {
 		return err
 	}
 	runCtx, stop := context.WithCancel(ctx)
 	r.stop = stop
-	go func() { r.done <- r.Run(runCtx) }()
+	go func() {
+		defer close(r.done)
+		r.err = r.Run(runCtx)
+	}()
 	w.controller = r
 	return nil
 }
@@ -229,9 +245,8 @@ func (w *world) startController(ctx context.Context) error {
 // another.
 func (w *world) kill(ctx context.Context) error {
 	w.controller.dead.Store(true)
-	w.controller.stop()
 	// How it ended does not matter: it was cut off.
-	if err := <-w.controller.done; err != nil && ctx.Err() != nil {
+	if err := w.controller.end(); err != nil && ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
 	return w.startController(ctx)
@@ -239,9 +254,10 @@ func (w *world) kill(ctx context.Context) error {
 
 // restart ends the controller in good order and starts another.
 func (w *world) restart(ctx context.Context) error {
-	w.controller.stop()
-	if err := <-w.controller.done; err != nil {
-		return err
+	// One that has only begun says that it was stopped, which was asked for.
+	_ = w.controller.end()
+	if err := ctx.Err(); err != nil {
+		return context.Cause(ctx)
 	}
 	return w.startController(ctx)
 }
@@ -250,8 +266,7 @@ func (w *world) restart(ctx context.Context) error {
 func (w *world) end() error {
 	var errs []error
 	if w.controller != nil {
-		w.controller.stop()
-		errs = append(errs, <-w.controller.done)
+		errs = append(errs, w.controller.end())
 	}
 	if w.store != nil {
 		w.store.Close()

@@ -68,13 +68,21 @@ func (e Explainer) Application(ctx context.Context, app *v1alpha1.Application, p
 			questions = e.unwellOf(ctx, app)
 		}
 	}
+	told := map[manifest.Key]bool{}
 	for _, key := range questions {
+		// A message names what its first object hangs on as well.
+		if told[key] {
+			continue
+		}
 		chain, err := e.Explain(ctx, key)
 		if err != nil {
 			return a, err
 		}
 		if len(chain) > 0 && !chain[0].Well() {
 			a.Chains = append(a.Chains, chain)
+			for _, l := range chain {
+				told[l.Object] = true
+			}
 		}
 	}
 	failed := app.Status.OperationState != nil && app.Status.OperationState.Phase.Completed() && !app.Status.OperationState.Phase.Successful()

@@ -140,8 +140,10 @@ func Produced(objects []manifest.Object) map[manifest.Key]manifest.Key {
 // makers are the kinds whose controllers make Secrets.
 func makers() []schema.GroupVersionKind {
 	return []schema.GroupVersionKind{
-		{Group: "external-secrets.io", Kind: "ExternalSecret"}, {Group: "cert-manager.io", Kind: "Certificate"},
-		{Group: "bitnami.com", Kind: "SealedSecret"}, {Group: "postgresql.cnpg.io", Kind: "Cluster"},
+		{Group: "external-secrets.io", Kind: "ExternalSecret"},
+		{Group: "cert-manager.io", Kind: "Certificate"},
+		{Group: "bitnami.com", Kind: "SealedSecret"},
+		{Group: "postgresql.cnpg.io", Kind: "Cluster"},
 	}
 }
 
