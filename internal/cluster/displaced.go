@@ -11,6 +11,8 @@ import (
 	"fmt"
 	"reflect"
 	"regexp"
+	"slices"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -93,14 +95,15 @@ func inTheWay(want, live map[string]any, at fieldpath.Path, found []collision) b
 	if !ok || len(list) == 0 || resolve(want, at) != nil {
 		return false
 	}
-	shape := ""
+	var names []string
 	for _, step := range at[:len(at)-1] {
 		if step.FieldName != nil {
-			shape += "." + *step.FieldName
+			names = append(names, *step.FieldName)
 		}
 	}
+	shape := strings.Join(names, ".")
 	for _, c := range found {
-		if "."+c.list != shape {
+		if c.list != shape {
 			continue
 		}
 		for _, wanted := range list {
@@ -206,7 +209,7 @@ func without(v any, at fieldpath.Path, items *fieldpath.Set) any {
 	switch v := v.(type) {
 	case map[string]any:
 		for name, field := range v {
-			v[name] = without(field, append(at[:len(at):len(at)], fieldpath.PathElement{FieldName: &name}), items)
+			v[name] = without(field, append(slices.Clip(at), fieldpath.PathElement{FieldName: &name}), items)
 		}
 		return v
 	case []any:
@@ -237,7 +240,7 @@ func itemPath(item any, at fieldpath.Path, items *fieldpath.Set) (path fieldpath
 		member = member || len(p) == len(at)+1
 	})
 	if path == nil {
-		path = append(at[:len(at):len(at)], fieldpath.PathElement{Index: new(int)})
+		path = slices.Concat(at, fieldpath.Path{{Index: new(int)}})
 	}
 	return path, member
 }

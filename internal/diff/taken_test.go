@@ -23,32 +23,38 @@ func TestTaken(t *testing.T) {
 		"one of two": {
 			"what they keep was not taken",
 			[]metav1.ManagedFieldsEntry{entry("kubectl-edit", update, both)},
-			[]metav1.ManagedFieldsEntry{entry("wavetrain", apply, replicas), entry("kubectl-edit", update, paused)}, "spec.replicas from kubectl-edit",
+			[]metav1.ManagedFieldsEntry{entry("wavetrain", apply, replicas), entry("kubectl-edit", update, paused)},
+			"spec.replicas from kubectl-edit",
 		},
 		"all of theirs": {
 			"an entry that is gone has lost everything",
 			[]metav1.ManagedFieldsEntry{entry("hpa", update, replicas), entry("kubectl-edit", update, paused)},
-			[]metav1.ManagedFieldsEntry{entry("wavetrain", apply, both)}, "spec.paused from kubectl-edit, spec.replicas from hpa",
+			[]metav1.ManagedFieldsEntry{entry("wavetrain", apply, both)},
+			"spec.paused from kubectl-edit, spec.replicas from hpa",
 		},
 		"shared": {
 			"an equal value is owned by both",
 			[]metav1.ManagedFieldsEntry{entry("other", apply, replicas)},
-			[]metav1.ManagedFieldsEntry{entry("wavetrain", apply, replicas), entry("other", apply, replicas)}, "",
+			[]metav1.ManagedFieldsEntry{entry("wavetrain", apply, replicas), entry("other", apply, replicas)},
+			"",
 		},
 		"removed": {
 			"what disappeared is not ours now",
 			[]metav1.ManagedFieldsEntry{entry("other", apply, replicas)},
-			[]metav1.ManagedFieldsEntry{entry("wavetrain", apply, paused)}, "",
+			[]metav1.ManagedFieldsEntry{entry("wavetrain", apply, paused)},
+			"",
 		},
 		"taken over": {
 			"in the place of a tool that is replaced there is no conflict",
 			[]metav1.ManagedFieldsEntry{entry("argocd-controller", apply, replicas)},
-			[]metav1.ManagedFieldsEntry{entry("wavetrain", apply, replicas)}, "",
+			[]metav1.ManagedFieldsEntry{entry("wavetrain", apply, replicas)},
+			"",
 		},
 		"many": {
 			"a message stays short",
 			[]metav1.ManagedFieldsEntry{entry("x", update, `{"f:data":{"f:a":{},"f:b":{},"f:c":{},"f:d":{},"f:e":{}}}`)},
-			[]metav1.ManagedFieldsEntry{entry("wavetrain", apply, `{"f:data":{"f:a":{},"f:b":{},"f:c":{},"f:d":{},"f:e":{}}}`)}, "data.a from x, data.b from x, data.c from x, and 2 more",
+			[]metav1.ManagedFieldsEntry{entry("wavetrain", apply, `{"f:data":{"f:a":{},"f:b":{},"f:c":{},"f:d":{},"f:e":{}}}`)},
+			"data.a from x, data.b from x, data.c from x, and 2 more",
 		},
 	} {
 		if got := Taken(row.before, row.after, "wavetrain"); got != row.want {
