@@ -75,7 +75,7 @@ func (f *flowParser) plain() (string, bool) {
 		case ',', ']', '}':
 		case ':':
 			// A colon may belong to the text; what is beyond doubt is "key: value".
-			if end+1 < len(f.text) && f.text[end+1] != ' ' && !bytes.ContainsRune([]byte(",[]{}"), rune(f.text[end+1])) {
+			if end+1 < len(f.text) && f.text[end+1] != ' ' && bytes.IndexByte([]byte(",[]{}"), f.text[end+1]) < 0 {
 				continue
 			}
 		case '[', '{', '#', '\t', '?':

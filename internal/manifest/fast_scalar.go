@@ -129,8 +129,7 @@ func plainLine(text []byte) (line []byte, commented, ok bool) {
 	return text, commented, ok
 }
 
-// plainText reads a scalar without quotes, which may go on on lines that are
-// further in.
+// plainText reads a scalar without quotes. It may go on below, further in.
 func (p *fastParser) plainText(text []byte, indent int) any {
 	line, commented, ok := plainLine(text)
 	if !ok {
@@ -247,35 +246,18 @@ func singleQuoted(text []byte) (value string, rest []byte, ok bool) {
 
 // literal reads a block scalar: | keeps line breaks, > folds them.
 func (p *fastParser) literal(header []byte, indent int) any {
-	keepsBreaks, chomp, given := header[0] == '|', byte(0), 0
-	for _, c := range bytes.TrimRight(header[1:], " ") {
-		switch {
-		case (c == '+' || c == '-') && chomp == 0:
-			chomp = c
-		case c >= '1' && c <= '9' && given == 0:
-			given = int(c - '0')
-		default:
-			return p.quit()
-		}
+	chomp, given, ok := blockHeader(header[1:])
+	if !ok {
+		return p.quit()
 	}
 	p.at++
 	column := indent + given
 	if given == 0 {
-		first := p.at
-		for first < len(p.lines) && p.lines[first].blank {
-			first++
-		}
-		if first == len(p.lines) || p.lines[first].indent <= indent || p.text(first)[0] == '\t' {
+		if column, ok = p.columnOfText(indent); !ok {
 			return p.quit()
 		}
-		column = p.lines[first].indent
-		for i := p.at; i < first; i++ {
-			if p.lines[i].indent > column {
-				return p.quit()
-			}
-		}
 	}
-	b := blockText{keepsBreaks: keepsBreaks}
+	b := blockText{keepsBreaks: header[0] == '|'}
 	for ; p.at < len(p.lines); p.at++ {
 		l := p.lines[p.at]
 		if !l.blank && l.indent < column {
@@ -298,6 +280,34 @@ func (p *fastParser) literal(header []byte, indent int) any {
 		return p.quit()
 	}
 	return b.ended(chomp)
+}
+
+// blockHeader reads what follows | or >: how the end is treated, and by how much the
+// text is indented if that is said.
+func blockHeader(text []byte) (chomp byte, given int, ok bool) {
+	for _, c := range bytes.TrimRight(text, " ") {
+		switch {
+		case (c == '+' || c == '-') && chomp == 0:
+			chomp = c
+		case c >= '1' && c <= '9' && given == 0:
+			given = int(c - '0')
+		default:
+			return 0, 0, false
+		}
+	}
+	return chomp, given, true
+}
+
+// columnOfText finds the column of a block scalar, that of its first line with text.
+func (p *fastParser) columnOfText(indent int) (column int, ok bool) {
+	most := 0
+	for _, l := range p.lines[p.at:] {
+		if !l.blank {
+			return l.indent, l.indent > indent && l.indent >= most && p.data[l.start] != '\t'
+		}
+		most = max(most, l.indent)
+	}
+	return 0, false
 }
 
 // blockText puts the lines of a block scalar together.

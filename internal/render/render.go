@@ -164,7 +164,11 @@ func Render(ctx context.Context, src Source, target Target) (Result, error) {
 	if err := result.findUnstable(ctx, src, target); err != nil {
 		return Result{}, err
 	}
-	result.Digest, result.Raw = result.Unstable.Digest(result.Objects), manifest.Digest(result.Objects)
+	result.Digest = result.Unstable.Digest(result.Objects)
+	result.Raw = result.Digest
+	if len(result.Unstable.Fields) > 0 {
+		result.Raw = manifest.Digest(result.Objects)
+	}
 	result.Trace = recorder.Trace()
 	return result, nil
 }

@@ -75,14 +75,9 @@ func (s *snapshot) add(dir string) error {
 	if s.inflated[dir], err = s.charts(dir, k); err != nil {
 		return err
 	}
-	moved := false
-	for _, list := range [][]string{k.Resources, k.Components} {
-		for i, entry := range list {
-			if list[i], err = s.addEntry(dir, name, entry); err != nil {
-				return err
-			}
-			moved = moved || list[i] != entry
-		}
+	moved, err := s.addEntries(dir, name, k.Resources, k.Components)
+	if err != nil {
+		return err
 	}
 	if len(k.HelmCharts) > 0 || moved {
 		changed := *k
@@ -128,6 +123,20 @@ func (s *snapshot) checkConfiguration(dir, name, entry string) error {
 
 // at is where a path of the repository stands in memory.
 func at(name string) string { return path.Join("/", name) }
+
+// addEntries adds what is listed, and tells whether an entry is to be written
+// otherwise now, which it is in its list.
+func (s *snapshot) addEntries(dir, name string, lists ...[]string) (moved bool, err error) {
+	for _, list := range lists {
+		for i, entry := range list {
+			if list[i], err = s.addEntry(dir, name, entry); err != nil {
+				return false, err
+			}
+			moved = moved || list[i] != entry
+		}
+	}
+	return moved, nil
+}
 
 // addEntry follows one entry that may be a file, a directory or, for
 // generators and transformers, the configuration itself. It returns the entry as it

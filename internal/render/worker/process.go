@@ -32,7 +32,7 @@ func start(command []string, limits Limits) (*process, error) {
 	// parent, where credentials are, stays there.
 	// It does one thing at a time, so one processor is enough for it; collecting
 	// garbage seldom is worth the memory.
-	cmd.Env = []string{fmt.Sprintf("GOMEMLIMIT=%d", limits.Memory*3/4), "GOGC=300", "GOMAXPROCS=1"}
+	cmd.Env = []string{fmt.Sprintf("GOMEMLIMIT=%d", limits.Memory*3/4), "GOGC=500", "GOMAXPROCS=1"}
 	cmd.Dir = "/"
 	p := &process{cmd: cmd, words: &beginning{}}
 	cmd.Stderr = p.words
