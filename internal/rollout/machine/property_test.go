@@ -368,8 +368,16 @@ func (w *world) finish(t testRun) {
 	}
 }
 
-// shape is the final state without what differs between any two runs.
+// shape is the final state without what differs between any two runs. What is under way
+// ends before: the last group is not waited for, and a run that crashes takes longer.
 func (w *world) shape() []string {
+	for range maxTurns {
+		at, more := w.cluster.NextAt()
+		if !more {
+			break
+		}
+		w.cluster.Tick(at)
+	}
 	var out []string
 	for _, u := range w.cluster.Objects() {
 		if u.GetAnnotations()[rollouttest.AnnotationTTL] != "" {
