@@ -15,7 +15,8 @@ import (
 
 // TestLayOut lays two revisions of a folder of a larger repository out.
 func TestLayOut(t *testing.T) {
-	t.Setenv("TMPDIR", t.TempDir())
+	scratch := t.TempDir()
+	t.Setenv("TMPDIR", scratch)
 	top := t.TempDir()
 	dir := filepath.Join(top, "deploy")
 	write := func(name, text string) {
@@ -71,7 +72,7 @@ func TestLayOut(t *testing.T) {
 		t.Errorf("steps are %q, want %q", got, want)
 	}
 	left := func() int {
-		dirs, err := filepath.Glob(filepath.Join(os.TempDir(), "wavetrain-rehearse-*", "tree-*"))
+		dirs, err := filepath.Glob(filepath.Join(scratch, "wavetrain-rehearse-*", "tree-*"))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -112,7 +112,8 @@ const inCluster = "https://kubernetes.default.svc"
 // belongsTo adds what the Application says of its object.
 func belongsTo(answer why.Answer, app *v1alpha1.Application, key manifest.Key) why.Answer {
 	answer.App = app.Name
-	if told := why.Standing(app, key); told != "" {
+	missing := len(answer.Chains) > 0 && len(answer.Chains[0]) > 0 && answer.Chains[0][0].State == why.Missing
+	if told := why.Standing(app, key, missing); told != "" {
 		answer.Obstacles = append(answer.Obstacles, fmt.Sprintf("Application/%s: %s is %s", app.Name, key.Short(), told))
 		answer.Waits = true
 	}

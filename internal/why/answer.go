@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -56,9 +57,13 @@ func (e Explainer) Application(ctx context.Context, app *v1alpha1.Application, p
 		if running {
 			a.Gate = gate(state.Message, p)
 		}
-		if wait != nil && !strings.Contains(state.Message, wait.Subject()) {
-			// The record is written less often than the status.
+		if wait != nil && len(Named(state.Message, "")) > 0 && !strings.Contains(state.Message, wait.Subject()) {
+			// Whichever of the two was written later names what is waited for now; the
+			// record is written less often.
 			wait = nil
+		}
+		if wait != nil && a.Gate == nil && running {
+			a.Gate = gate(wait.Message(), p)
 		}
 	}
 	questions := Questions(app, wait)
@@ -133,9 +138,12 @@ func gate(message string, p *plan.Plan) *Gate {
 	// The pattern lets only digits through.
 	g.Group, _ = strconv.Atoi(m[3])
 	g.Groups, _ = strconv.Atoi(m[4])
-	if p != nil && len(p.Groups) == g.Groups && g.Group < g.Groups {
-		next := p.Groups[g.Group]
-		g.Next = fmt.Sprintf("%s/%d", next.Phase, next.Wave)
+	if p == nil {
+		return g
+	}
+	at := slices.IndexFunc(p.Groups, func(group plan.Group) bool { return fmt.Sprintf("%s/%d", group.Phase, group.Wave) == g.At })
+	if at >= 0 && at+1 < len(p.Groups) {
+		g.Next = fmt.Sprintf("%s/%d", p.Groups[at+1].Phase, p.Groups[at+1].Wave)
 	}
 	return g
 }

@@ -44,6 +44,14 @@ func Questions(app *v1alpha1.Application, wait *machine.Wait) []manifest.Key {
 	case running, state != nil && !state.Phase.Successful():
 		add(resolve(app, Named(state.Message, app.Spec.Destination.Namespace))...)
 	}
+	if running && wait == nil && len(keys) == 0 && state.SyncResult != nil {
+		// The message says nothing yet; the results say what runs.
+		for _, r := range state.SyncResult.Resources {
+			if r.HookPhase == v1alpha1.OperationRunning && r.HookType != "" {
+				add(manifest.Key{Group: r.Group, Kind: r.Kind, Namespace: r.Namespace, Name: r.Name})
+			}
+		}
+	}
 	if running && wait != nil && wait.More == 0 {
 		return keys
 	}
@@ -143,12 +151,11 @@ func pruneResult(app *v1alpha1.Application, key manifest.Key) string {
 
 // Standing is what an Application says of an object that it renders or is to prune:
 // why it is not applied, or not gone. It is empty if there is nothing to say.
-func Standing(app *v1alpha1.Application, key manifest.Key) string {
+func Standing(app *v1alpha1.Application, key manifest.Key, missing bool) string {
 	for _, r := range app.Status.Resources {
-		if keyOf(r) != key {
+		if keyOf(r) != key || r.Hook {
 			continue
 		}
-		missing := r.Health != nil && r.Health.Status == v1alpha1.HealthMissing
 		switch told := pruneResult(app, key); {
 		case r.RequiresPruning && told != "":
 			return "to be pruned: " + told

@@ -148,6 +148,13 @@ spec: {destination: {namespace: shop}}
 status: {sync: {status: OutOfSync}, operationState: {phase: Running, message: "PreSync wave -1 (1/2): waiting for completion of hook batch/Job/migrate: x"}}`,
 			"Sync/2 not opened: PreSync/-1 Job/migrate missing", true,
 		},
+		"early": {
+			"what runs is in the results before a message names it",
+			`
+spec: {destination: {namespace: shop}}
+status: {sync: {status: OutOfSync}, operationState: {phase: Running, message: one or more tasks are running, syncResult: {resources: [{group: batch, kind: Job, namespace: shop, name: migrate, hookType: PreSync, hookPhase: Running}]}}}`,
+			"Job/migrate missing", true,
+		},
 		"window": {
 			"a window holds what no object explains",
 			`
@@ -205,5 +212,39 @@ status: {sync: {status: Synced}, health: {status: Healthy}, operationState: {pha
 				t.Errorf("%s: it says (%v, waits: %v)\n%s\nwant\n%s", c.reason, err, answer.Waits, got, c.want)
 			}
 		})
+	}
+}
+
+func TestWhatAnApplicationSaysOfAnObject(t *testing.T) {
+	t.Parallel()
+	app := &v1alpha1.Application{}
+	if err := yaml.Unmarshal([]byte(`
+status:
+  operationState: {phase: Running, message: waiting for x, syncResult: {resources: [{kind: ConfigMap, name: old, namespace: shop, status: PruneSkipped, message: "still used by Pod/web-1"}]}}
+  resources:
+    - {kind: ConfigMap, name: old, namespace: shop, requiresPruning: true, status: OutOfSync}
+    - {kind: ConfigMap, name: late, namespace: shop, status: OutOfSync}
+    - {group: batch, kind: Job, name: hook, namespace: shop, hook: true, requiresPruning: true}
+`), app); err != nil {
+		t.Fatal(err)
+	}
+	key := func(group, kind, name string) manifest.Key {
+		return manifest.Key{Group: group, Kind: kind, Namespace: "shop", Name: name}
+	}
+	for _, c := range []struct {
+		reason  string
+		key     manifest.Key
+		missing bool
+		want    string
+	}{
+		{"a prune waits for who uses the object", key("", "ConfigMap", "old"), false, "to be pruned: still used by Pod/web-1"},
+		{"what its wave has not come to is not applied", key("", "ConfigMap", "late"), true, "not applied yet: waiting for x"},
+		{"what is there is there", key("", "ConfigMap", "late"), false, ""},
+		{"a hook is not pruned", key("batch", "Job", "hook"), false, ""},
+		{"of what it does not manage it says nothing", key("", "ConfigMap", "foreign"), true, ""},
+	} {
+		if got := why.Standing(app, c.key, c.missing); got != c.want {
+			t.Errorf("%s: it says %q, want %q", c.reason, got, c.want)
+		}
 	}
 }
