@@ -148,10 +148,31 @@ func (c *Cluster) write(ctx context.Context, res Resource, key manifest.Key, wan
 	case undeclared(err) && o.NoValidation:
 		o.notice("it has fields that its schema does not know, which server-side apply refuses: it was updated instead, and they were dropped")
 		return c.update(ctx, res, key, want, o)
+	case emptied(err):
+		return c.empty(ctx, res, key, want, o)
 	case len(collisions(err)) > 0:
 		return c.displace(ctx, res, key, want, o, err)
 	}
 	return out, err
+}
+
+// empty writes an object whose apply would make null of what is to be empty: an
+// update takes out what was in it, and the apply after it has nothing to remove. In
+// between the update's fields become the apply's, so that they can be dropped later.
+func (c *Cluster) empty(ctx context.Context, res Resource, key manifest.Key, want *unstructured.Unstructured, o ApplyOptions) (*unstructured.Unstructured, error) {
+	out, err := c.update(ctx, res, key, want, o)
+	if err != nil || o.DryRun {
+		return out, err
+	}
+	err = c.takeFrom(ctx, res, key, o.manager(), func(*unstructured.Unstructured) func(metav1.ManagedFieldsEntry) bool {
+		return func(e metav1.ManagedFieldsEntry) bool {
+			return e.Manager == o.manager() && e.Operation == metav1.ManagedFieldsOperationUpdate && e.Subresource == ""
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	return c.apply(ctx, res, key, want, o)
 }
 
 func (c *Cluster) apply(ctx context.Context, res Resource, key manifest.Key, want *unstructured.Unstructured, o ApplyOptions) (*unstructured.Unstructured, error) {

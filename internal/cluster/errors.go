@@ -234,6 +234,20 @@ func undeclared(err error) bool {
 	return untyped(err) && strings.Contains(err.Error(), "field not declared in schema")
 }
 
+// emptied tells whether a server-side apply was refused because the API server made
+// null of a map or list that is empty now, whose schema wants one: it does so when
+// all that was in it was ours (structured-merge-diff 305). Kinds that are built in
+// take a null for nothing.
+func emptied(err error) bool {
+	var status apierrors.APIStatus
+	if !apierrors.IsInvalid(err) || !errors.As(err, &status) || status.Status().Details == nil {
+		return false
+	}
+	return slices.ContainsFunc(status.Status().Details.Causes, func(cause metav1.StatusCause) bool {
+		return cause.Type == metav1.CauseTypeTypeInvalid && strings.HasSuffix(cause.Message, `: "null"`)
+	})
+}
+
 func isNetwork(err error) bool {
 	var netErr net.Error
 	var urlErr *url.Error

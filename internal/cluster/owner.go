@@ -29,10 +29,17 @@ func (c *Cluster) takeOver(ctx context.Context, res Resource, key manifest.Key, 
 			return nil
 		}
 	}
+	return c.takeFrom(ctx, res, key, manager, func(live *unstructured.Unstructured) func(metav1.ManagedFieldsEntry) bool {
+		return diff.SupersededOn(live, manager)
+	})
+}
+
+// takeFrom makes manager the owner of what superseded entries of an object own.
+func (c *Cluster) takeFrom(ctx context.Context, res Resource, key manifest.Key, manager string, superseded func(live *unstructured.Unstructured) func(metav1.ManagedFieldsEntry) bool) error {
 	err := c.edit(ctx, edit{
 		op: "take over the fields of", res: res, key: key, kind: types.JSONPatchType,
 		patch: func(live *unstructured.Unstructured) ([]byte, error) {
-			fields, changed, err := takenOver(live.GetManagedFields(), manager, diff.SupersededOn(live, manager))
+			fields, changed, err := takenOver(live.GetManagedFields(), manager, superseded(live))
 			if err != nil || !changed {
 				return nil, err
 			}
