@@ -6,6 +6,7 @@ package manifest
 import (
 	"bytes"
 	"math"
+	"strings"
 )
 
 // flowParser reads a flow collection that ends on its line.
@@ -75,7 +76,7 @@ func (f *flowParser) plain() (string, bool) {
 		case ',', ']', '}':
 		case ':':
 			// A colon may belong to the text; what is beyond doubt is "key: value".
-			if end+1 < len(f.text) && f.text[end+1] != ' ' && bytes.IndexByte([]byte(",[]{}"), f.text[end+1]) < 0 {
+			if end+1 < len(f.text) && f.text[end+1] != ' ' && strings.IndexByte(",[]{}", f.text[end+1]) < 0 {
 				continue
 			}
 		case '[', '{', '#', '\t', '?':

@@ -10,9 +10,9 @@ import (
 )
 
 // Next says how long it takes until the simulation does something by itself: a Pod gets ready, a Job succeeds, an
-// operator writes a status. Any is false if it only waits for others; the restart of a container that has crashed does
+// operator writes a status. Pending is false if it only waits for others; the restart of a container that has crashed does
 // not count.
-func (s *Sandbox) Next(ctx context.Context) (in time.Duration, any bool, err error) {
+func (s *Sandbox) Next(ctx context.Context) (in time.Duration, pending bool, err error) {
 	s.control.Lock()
 	defer s.control.Unlock()
 	value, err := s.request(ctx, "next")

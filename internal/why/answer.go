@@ -73,7 +73,18 @@ func (e Explainer) Application(ctx context.Context, app *v1alpha1.Application, p
 			questions = e.unwellOf(ctx, app)
 		}
 	}
-	told := map[manifest.Key]bool{}
+	var err error
+	if a.Chains, err = e.chains(ctx, questions); err != nil {
+		return a, err
+	}
+	failed := app.Status.OperationState != nil && app.Status.OperationState.Phase.Completed() && !app.Status.OperationState.Phase.Successful()
+	a.Waits = running || failed || a.Health != "" || len(a.Chains)+len(a.Obstacles) > 0 || app.Operation != nil || app.DeletionTimestamp != nil
+	return a, nil
+}
+
+// chains follows each of some objects down, if it is not well.
+func (e Explainer) chains(ctx context.Context, questions []manifest.Key) ([][]Link, error) {
+	chains, told := [][]Link{}, map[manifest.Key]bool{}
 	for _, key := range questions {
 		// A message names what its first object hangs on as well.
 		if told[key] {
@@ -81,18 +92,16 @@ func (e Explainer) Application(ctx context.Context, app *v1alpha1.Application, p
 		}
 		chain, err := e.Explain(ctx, key)
 		if err != nil {
-			return a, err
+			return chains, err
 		}
 		if len(chain) > 0 && !chain[0].Well() {
-			a.Chains = append(a.Chains, chain)
+			chains = append(chains, chain)
 			for _, l := range chain {
 				told[l.Object] = true
 			}
 		}
 	}
-	failed := app.Status.OperationState != nil && app.Status.OperationState.Phase.Completed() && !app.Status.OperationState.Phase.Successful()
-	a.Waits = running || failed || a.Health != "" || len(a.Chains)+len(a.Obstacles) > 0 || app.Operation != nil || app.DeletionTimestamp != nil
-	return a, nil
+	return chains, nil
 }
 
 // unwellOf are the objects of an Application that are not as they should be, found by

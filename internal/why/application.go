@@ -44,32 +44,52 @@ func Questions(app *v1alpha1.Application, wait *machine.Wait) []manifest.Key {
 	case running, state != nil && !state.Phase.Successful():
 		add(resolve(app, Named(state.Message, app.Spec.Destination.Namespace))...)
 	}
-	if running && wait == nil && len(keys) == 0 && state.SyncResult != nil {
-		// The message says nothing yet; the results say what runs.
-		for _, r := range state.SyncResult.Resources {
-			if r.HookPhase == v1alpha1.OperationRunning && r.HookType != "" {
-				add(manifest.Key{Group: r.Group, Kind: r.Kind, Namespace: r.Namespace, Name: r.Name})
-			}
-		}
+	if running && wait == nil && len(keys) == 0 {
+		add(runningHooks(state)...)
 	}
 	if running && wait != nil && wait.More == 0 {
 		return keys
 	}
 	for _, r := range app.Status.Resources {
-		if running && (wait == nil || r.SyncWave != int64(wait.Wave)) || r.Health == nil {
+		if running && (wait == nil || r.SyncWave != int64(wait.Wave)) {
 			continue
 		}
-		switch r.Health.Status {
-		case v1alpha1.HealthProgressing, v1alpha1.HealthDegraded:
+		if unwell(r, running) {
 			add(keyOf(r))
-		case v1alpha1.HealthMissing:
-			if !running {
-				add(keyOf(r))
-			}
-		case v1alpha1.HealthHealthy, v1alpha1.HealthSuspended, v1alpha1.HealthUnknown:
 		}
 	}
 	return keys
+}
+
+// runningHooks are what the results of an operation say that runs, while its message
+// says nothing yet.
+func runningHooks(state *v1alpha1.OperationState) []manifest.Key {
+	var keys []manifest.Key
+	if state.SyncResult == nil {
+		return keys
+	}
+	for _, r := range state.SyncResult.Resources {
+		if r.HookPhase == v1alpha1.OperationRunning && r.HookType != "" {
+			keys = append(keys, manifest.Key{Group: r.Group, Kind: r.Kind, Namespace: r.Namespace, Name: r.Name})
+		}
+	}
+	return keys
+}
+
+// unwell tells whether an object keeps its Application from being healthy. One that
+// is missing is yet to come while an operation runs.
+func unwell(r v1alpha1.ResourceStatus, running bool) bool {
+	if r.Health == nil {
+		return false
+	}
+	switch r.Health.Status {
+	case v1alpha1.HealthProgressing, v1alpha1.HealthDegraded:
+		return true
+	case v1alpha1.HealthMissing:
+		return !running
+	case v1alpha1.HealthHealthy, v1alpha1.HealthSuspended, v1alpha1.HealthUnknown:
+	}
+	return false
 }
 
 func keyOf(r v1alpha1.ResourceStatus) manifest.Key {
