@@ -66,7 +66,7 @@ func (c *control) handle(word string) (value string, err error) {
 	case "reload":
 		return "", running.ReloadRules()
 	case "next":
-		if in, any := running.Next(); any {
+		if in, pending := running.Next(); pending {
 			return in.String(), nil
 		}
 		return "", nil

@@ -54,7 +54,7 @@ type Running struct {
 	// ReloadRules reads the file of rules again and returns when they are in force.
 	ReloadRules func() error
 	// Next is how long it takes until the simulation does something by itself; none if it only waits for others.
-	Next func() (in time.Duration, any bool)
+	Next func() (in time.Duration, pending bool)
 	// Skip lets time of the simulation pass at once.
 	Skip func(time.Duration)
 }

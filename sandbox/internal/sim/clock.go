@@ -71,7 +71,7 @@ func newAgenda(c *simulated) *agenda {
 	return &agenda{clock: c, due: map[item]entry{}, moved: make(chan struct{}, 1)}
 }
 
-// put has an item looked at at t, unless that happens earlier anyway.
+// put has an item looked at when t has come, unless that happens earlier anyway.
 func (a *agenda) put(it item, t time.Time, restart bool) {
 	a.mu.Lock()
 	known, ok := a.due[it]
@@ -114,16 +114,16 @@ func (a *agenda) take() (due []item, next time.Time) {
 }
 
 // next is how long it takes until something happens that is no restart after a crash.
-func (a *agenda) next() (in time.Duration, any bool) {
+func (a *agenda) next() (in time.Duration, pending bool) {
 	now := a.clock.Now()
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for _, e := range a.due {
-		if left := max(0, e.at.Sub(now)); !e.restart && (!any || left < in) {
-			in, any = left, true
+		if left := max(0, e.at.Sub(now)); !e.restart && (!pending || left < in) {
+			in, pending = left, true
 		}
 	}
-	return in, any
+	return in, pending
 }
 
 // run hands items to the queue when they are due, until ctx ends.
@@ -148,7 +148,7 @@ func (a *agenda) run(ctx context.Context, add func(item)) {
 }
 
 // Next is how long it takes until the simulation does something by itself; none if it only waits for others.
-func (s *Simulator) Next() (in time.Duration, any bool) { return s.engine.agenda.next() }
+func (s *Simulator) Next() (in time.Duration, pending bool) { return s.engine.agenda.next() }
 
 // Skip lets time of the simulation pass at once. What is due by then happens now.
 func (s *Simulator) Skip(d time.Duration) {

@@ -21,8 +21,8 @@ func TestSkippedTimeHappensAtOnce(t *testing.T) {
 	a.put(late, begin.Add(2*time.Hour), false)
 	a.put(soon, begin.Add(time.Hour), false)
 	a.put(crash, begin.Add(time.Minute), true)
-	if in, any := a.next(); !any || in < 59*time.Minute || in > time.Hour {
-		t.Errorf("the next is in %s (%v), want that of an hour: a restart brings nothing new", in, any)
+	if in, pending := a.next(); !pending || in < 59*time.Minute || in > time.Hour {
+		t.Errorf("the next is in %s (%v), want that of an hour: a restart brings nothing new", in, pending)
 	}
 	c.skip(90 * time.Minute)
 	a.move()
@@ -30,11 +30,11 @@ func TestSkippedTimeHappensAtOnce(t *testing.T) {
 	if !got[soon] || !got[crash] {
 		t.Errorf("%v came, want what was due in 90 minutes", got)
 	}
-	if in, any := a.next(); !any || in > 30*time.Minute {
-		t.Errorf("the next is in %s (%v), want half an hour", in, any)
+	if in, pending := a.next(); !pending || in > 30*time.Minute {
+		t.Errorf("the next is in %s (%v), want half an hour", in, pending)
 	}
 	a.drop(late)
-	if in, any := a.next(); any {
+	if in, pending := a.next(); pending {
 		t.Errorf("something is due in %s, want nothing", in)
 	}
 }
