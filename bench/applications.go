@@ -5,7 +5,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -52,11 +51,10 @@ func (s *stage) deliver(ctx context.Context, p *process, workloads []workload, r
 		case <-stopped:
 		}
 	}()
-	watcher, err := s.client.Watch(ctx, &v1alpha1.ApplicationList{}, client.InNamespace(s.control))
+	watcher, err := s.watchApplications(ctx)
 	if err != nil {
 		return 0, err
 	}
-	defer watcher.Stop()
 	began := time.Now()
 	group, groupCtx := errgroup.WithContext(ctx)
 	group.SetLimit(s.concurrency)
@@ -86,16 +84,31 @@ const (
 	stuckAfter = 5 * time.Minute
 )
 
-// awaitSynced waits until the named Applications are synced.
+// watchApplications watches them from as they are now.
+func (s *stage) watchApplications(ctx context.Context) (watch.Interface, error) {
+	return s.client.Watch(ctx, &v1alpha1.ApplicationList{}, client.InNamespace(s.control))
+}
+
+// awaitSynced waits until the named Applications are synced, and stops watcher.
 func (s *stage) awaitSynced(ctx context.Context, watcher watch.Interface, waiting map[string]bool) error {
+	defer func() { watcher.Stop() }()
 	last, progress := map[string]*v1alpha1.Application{}, time.Now()
 	ticker := time.NewTicker(sayEvery)
 	defer ticker.Stop()
 	for len(waiting) > 0 {
 		select {
 		case e, ok := <-watcher.ResultChan():
+			if !ok && ctx.Err() == nil {
+				// The API server lets go of who does not keep up, as we do beside it.
+				again, err := s.watchApplications(ctx)
+				if err != nil {
+					return err
+				}
+				watcher = again
+				continue
+			}
 			if !ok {
-				return errors.Join(errors.New("the watch on Applications has ended"), context.Cause(ctx))
+				continue
 			}
 			app, ok := e.Object.(*v1alpha1.Application)
 			if !ok || e.Type == watch.Bookmark {

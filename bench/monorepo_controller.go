@@ -11,7 +11,6 @@ import (
 
 	"golang.org/x/sync/errgroup"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/wavetrain/wavetrain/api/v1alpha1"
 )
@@ -69,11 +68,10 @@ func (c mono) runController(ctx context.Context) (err error) {
 // deliverServices creates an Application for each service and waits until all are
 // synced.
 func (s *stage) deliverServices(ctx context.Context, services []monoService, repoURL string) (time.Duration, error) {
-	watcher, err := s.client.Watch(ctx, &v1alpha1.ApplicationList{}, client.InNamespace(s.control))
+	watcher, err := s.watchApplications(ctx)
 	if err != nil {
 		return 0, err
 	}
-	defer watcher.Stop()
 	began := time.Now()
 	waiting := map[string]bool{}
 	group, groupCtx := errgroup.WithContext(ctx)
