@@ -5,6 +5,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -98,26 +99,20 @@ func (s *stage) awaitSynced(ctx context.Context, watcher watch.Interface, waitin
 	for len(waiting) > 0 {
 		select {
 		case e, ok := <-watcher.ResultChan():
-			if !ok && ctx.Err() == nil {
+			if !ok {
 				// The API server lets go of who does not keep up, as we do beside it.
 				again, err := s.watchApplications(ctx)
 				if err != nil {
-					return err
+					return errors.Join(context.Cause(ctx), err)
 				}
 				watcher = again
 				continue
 			}
-			if !ok {
-				continue
-			}
 			app, ok := e.Object.(*v1alpha1.Application)
-			if !ok || e.Type == watch.Bookmark {
+			if !ok || !waiting[app.Name] {
 				continue
 			}
-			if waiting[app.Name] {
-				last[app.Name] = app
-			}
-			if waiting[app.Name] && synced(app) {
+			if last[app.Name] = app; synced(app) {
 				delete(waiting, app.Name)
 				progress = time.Now()
 			}
