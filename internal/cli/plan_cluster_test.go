@@ -101,6 +101,13 @@ func newPlannedWorld(t *testing.T, files map[string]string) *plannedWorld {
 		t.Fatal(err)
 	}
 	w.serve = start(t, "serve", "--kubeconfig", env.Kubeconfig, "-n", w.control, "--health-address", "", "--metrics-address", "", "--poll-interval", "5s")
+	// The controller makes the project that the Application is of.
+	project := client.ObjectKey{Namespace: w.control, Name: v1alpha1.DefaultProject}
+	for deadline := time.Now().Add(time.Minute); c.Get(t.Context(), project, &v1alpha1.AppProject{}) != nil; time.Sleep(50 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("there is no project default")
+		}
+	}
 	app := &v1alpha1.Application{
 		ObjectMeta: metav1.ObjectMeta{Namespace: w.control, Name: "shop", Labels: map[string]string{"team": "shop"}},
 		Spec: v1alpha1.ApplicationSpec{
