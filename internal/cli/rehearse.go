@@ -59,22 +59,29 @@ Exit codes: 0 everything converged, 1 something did not, 2 wrong usage, 4 time i
 func newRehearseCmd(s Streams) *cobra.Command {
 	a := rehearseArguments{timeout: duration{30 * time.Minute}}
 	cmd := &cobra.Command{
-		Use:   "rehearse DIR",
+		Use:   "rehearse [DIR]",
 		Short: "Run a rollout on an embedded control plane and see what happens when",
 		Long:  rehearseLong,
 		Example: `  wavetrain rehearse rehearsals/upgrade
   wavetrain rehearse rehearsals/upgrade --variant broken -o json > timeline.json
   wavetrain rehearse rehearsals/upgrade -o html > timeline.html
-  wavetrain rehearse --base origin/main .`,
-		Args: cobra.ExactArgs(1),
+  wavetrain rehearse --base origin/main`,
+		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			a.dir = args[0]
+			switch {
+			case len(args) == 1:
+				a.dir = args[0]
+			case a.base != "":
+				a.dir = "."
+			default:
+				return usageError("name the directory of a rehearsal, or with --base the revision of this repository to begin with")
+			}
 			return a.run(cmd.Context(), s)
 		},
 	}
 	f := cmd.Flags()
 	f.StringVar(&a.variant, "variant", "", "take the files of this variant: steps-x.yaml, sim-x.yaml, app-x.yaml")
-	f.StringVar(&a.base, "base", "", "rehearse DIR as a repository, from this Git revision")
+	f.StringVar(&a.base, "base", "", "rehearse the repository in DIR, by default the one here, from this Git revision")
 	f.StringVar(&a.head, "head", "HEAD", "with --base: to this Git revision")
 	f.BoolVarP(&a.quiet, "quiet", "q", false, "do not show what happens while it happens")
 	f.BoolVar(&a.events, "events", false, "show every change of every object while it happens, not only the steps and waves")
