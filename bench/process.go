@@ -8,10 +8,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -26,38 +26,28 @@ import (
 
 // process is `wavetrain serve`.
 type process struct {
-	cmd            *exec.Cmd
-	metrics, ready string
-	log            *os.File
-	done           chan struct{}
-	err            error
-}
-
-// freeAddress returns a loopback address nobody listens on.
-func freeAddress() (string, error) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", err
-	}
-	return listener.Addr().String(), listener.Close()
+	cmd     *exec.Cmd
+	metrics string
+	log     *os.File
+	done    chan struct{}
+	err     error
 }
 
 // startProcess runs the controller and returns when it says that it is ready.
 func startProcess(ctx context.Context, binary string, env []string, logFile string, args ...string) (*process, error) {
-	metrics, err := freeAddress()
-	if err != nil {
-		return nil, err
-	}
-	ready, err := freeAddress()
-	if err != nil {
-		return nil, err
-	}
 	log, err := os.OpenFile(logFile, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 	if err != nil {
 		return nil, err
 	}
-	p := &process{metrics: "http://" + metrics, ready: "http://" + ready + "/readyz", log: log, done: make(chan struct{})}
-	args = append([]string{"serve", "--metrics-address", metrics, "--profiling", "--health-address", ready}, args...)
+	written, err := log.Seek(0, io.SeekEnd)
+	if err != nil {
+		return nil, errors.Join(err, log.Close())
+	}
+	p := &process{log: log, done: make(chan struct{})}
+	// The system chooses the ports: a free one that we chose could be taken by the
+	// time it is used.
+	const anyPort = "127.0.0.1:0"
+	args = append([]string{"serve", "--metrics-address", anyPort, "--profiling", "--health-address", anyPort}, args...)
 	p.cmd = exec.Command(binary, args...)
 	p.cmd.Env, p.cmd.Stdout, p.cmd.Stderr = env, log, log
 	// A Ctrl-C in the terminal is for us; the controller is stopped at the end, also
@@ -70,18 +60,30 @@ func startProcess(ctx context.Context, binary string, env []string, logFile stri
 		p.err = p.cmd.Wait()
 		close(p.done)
 	}()
-	if err := p.awaitReady(ctx); err != nil {
+	if err := p.awaitReady(ctx, written); err != nil {
 		return nil, errors.Join(err, p.stop())
 	}
 	return p, nil
 }
 
-func (p *process) awaitReady(ctx context.Context) error {
+// addresses are where the controller says that it listens, by what for.
+var addresses = regexp.MustCompile(`msg=listening for=(\w+) address=(\S+)\n`)
+
+// awaitReady waits until the controller answers; its log begins at an offset of
+// the file.
+func (p *process) awaitReady(ctx context.Context, offset int64) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, time.Minute, errors.New("not ready within a minute"))
 	defer cancel()
 	for {
-		if body, err := get(ctx, p.ready); err == nil {
-			return body.Close()
+		listening, err := p.listening(offset)
+		if err != nil {
+			return err
+		}
+		if health, ok := listening["health"]; ok {
+			if body, err := get(ctx, "http://"+health+"/readyz"); err == nil {
+				p.metrics = "http://" + listening["metrics"]
+				return body.Close()
+			}
 		}
 		select {
 		case <-p.done:
@@ -91,6 +93,19 @@ func (p *process) awaitReady(ctx context.Context) error {
 			return fmt.Errorf("start controller: %w; its log is %s", context.Cause(ctx), p.log.Name())
 		}
 	}
+}
+
+// listening reads where the controller listens from its log.
+func (p *process) listening(offset int64) (map[string]string, error) {
+	content, err := os.ReadFile(p.log.Name())
+	if err != nil {
+		return nil, err
+	}
+	found := map[string]string{}
+	for _, m := range addresses.FindAllSubmatch(content[offset:], -1) {
+		found[string(m[1])] = string(m[2])
+	}
+	return found, nil
 }
 
 // ended is the error of a controller that has stopped by itself.

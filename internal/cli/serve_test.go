@@ -5,8 +5,8 @@ package cli
 
 import (
 	"context"
-	"net"
 	"net/http"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -21,14 +21,17 @@ import (
 	"github.com/wavetrain/wavetrain/internal/sandbox/sandboxtest"
 )
 
-func freeAddress(t *testing.T) string {
+// listens returns where a controller that logs JSON says that it listens for
+// something.
+func (r *running) listens(t *testing.T, what string) string {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
+	line := regexp.MustCompile(`"msg":"listening","for":"` + what + `","address":"([^"]+)"`)
+	r.err.await(t, `"msg":"listening","for":"`+what+`"`, time.Minute)
+	found := line.FindStringSubmatch(r.err.String())
+	if found == nil {
+		t.Fatalf("the log does not say where it listens for %s:\n%s", what, r.err)
 	}
-	defer func() { _ = listener.Close() }()
-	return listener.Addr().String()
+	return found[1]
 }
 
 func answers(ctx context.Context, url string) bool {
@@ -75,12 +78,12 @@ func TestServe(t *testing.T) {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	health, metrics := freeAddress(t), freeAddress(t)
 	r := start(t, "serve", "--kubeconfig", env.Kubeconfig, "-n", namespace, "--install-crds", "--leader-elect",
-		"--health-address", health, "--metrics-address", metrics, "--profiling", "--log-format", "json")
+		"--health-address", "127.0.0.1:0", "--metrics-address", "127.0.0.1:0", "--profiling", "--log-format", "json")
 	r.err.await(t, `"msg":"controller starts"`, time.Minute)
 	r.err.await(t, `"pollInterval":"1m30s"`, time.Minute)
 	r.err.await(t, `"msg":"Starting workers"`, time.Minute)
+	health, metrics := r.listens(t, "health"), r.listens(t, "metrics")
 	if !answers(t.Context(), "http://"+health+"/readyz") {
 		t.Error("the readiness probe is not answered")
 	}
@@ -89,6 +92,11 @@ func TestServe(t *testing.T) {
 	}
 	if !answers(t.Context(), "http://"+metrics+"/debug/pprof/goroutine?debug=1") {
 		t.Error("profiles are not served")
+	}
+
+	code, stdout, stderr := call(t, "serve", "--kubeconfig", env.Kubeconfig, "-n", namespace, "--metrics-address", metrics)
+	if want := "choose another address with --metrics-address"; code != exitFailed || !strings.Contains(stderr, want) {
+		t.Errorf("serving metrics where somebody does already exits with %d, want %d and %q:\n%s%s", code, exitFailed, want, stdout, stderr)
 	}
 
 	repo := gittest.New(t, map[string]string{"manifests/settings.yaml": settingsManifest("small")})
@@ -146,7 +154,7 @@ func TestServe(t *testing.T) {
 	if err := c.Patch(t.Context(), &v1alpha1.AppProject{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "default"}}, monitor); err != nil {
 		t.Fatal(err)
 	}
-	code, stdout, stderr := call(t, "app", "resources", "shop", "-n", namespace, "--orphaned", "-o", "json", "--kubeconfig", env.Kubeconfig)
+	code, stdout, stderr = call(t, "app", "resources", "shop", "-n", namespace, "--orphaned", "-o", "json", "--kubeconfig", env.Kubeconfig)
 	if code != exitOK || strings.Join(strings.Fields(stdout), "") != `[{"kind":"ConfigMap","namespace":"default","name":"left"}]` {
 		t.Errorf("app resources --orphaned exits with %d:\n%s%s", code, stdout, stderr)
 	}

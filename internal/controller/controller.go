@@ -24,7 +24,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	ctrlconfig "sigs.k8s.io/controller-runtime/pkg/config"
-	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
@@ -180,11 +179,12 @@ func New(opts Options) (*Controller, error) {
 	small.shrink(&cached)
 	skipNameValidation := true
 	mgr, err := ctrl.NewManager(opts.Config, manager.Options{
-		Scheme:                        scheme,
-		Logger:                        opts.Log,
-		Cache:                         cached,
-		Metrics:                       metricsserver.Options{BindAddress: orDisabled(opts.MetricsAddress), ExtraHandlers: profiles(opts.Profiling)},
-		HealthProbeBindAddress:        orDisabled(opts.HealthAddress),
+		Scheme: scheme,
+		Logger: opts.Log,
+		Cache:  cached,
+		// Served by ourselves.
+		Metrics:                       metricsserver.Options{BindAddress: "0"},
+		HealthProbeBindAddress:        "0",
 		LeaderElection:                opts.LeaderElection,
 		LeaderElectionID:              "wavetrain",
 		LeaderElectionNamespace:       opts.Namespace,
@@ -194,23 +194,21 @@ func New(opts Options) (*Controller, error) {
 	if err != nil {
 		return nil, fmt.Errorf("connect to %s: %w", opts.Config.Host, err)
 	}
-	if err := errors.Join(mgr.AddReadyzCheck("ready", healthz.Ping), mgr.AddHealthzCheck("live", healthz.Ping)); err != nil {
-		return nil, err
-	}
 	apps := newApplications(opts, cares, codec, unpacking{mgr.GetClient(), small})
 	if err := apps.setUp(mgr); err != nil {
 		return nil, err
 	}
-	c := &Controller{opts: opts, manager: mgr, apps: apps, webhooks: webhook.NewMemory()}
-	if err := c.serveWebhooks(opts.WebhookAddress); err != nil {
-		return nil, err
-	}
-	return c, nil
+	return &Controller{opts: opts, manager: mgr, apps: apps, webhooks: webhook.NewMemory()}, nil
 }
 
 // Run reconciles until ctx ends. Rollouts in progress are abandoned in a state
 // from which the next run resumes them.
 func (c *Controller) Run(ctx context.Context) error {
+	release, err := c.serve(ctx)
+	if err != nil {
+		return err
+	}
+	defer release()
 	// Before the first look at an Application, which would not find its project.
 	if err := c.bootstrap(ctx); err != nil {
 		return err
@@ -276,12 +274,4 @@ func newScheme() (*runtime.Scheme, error) {
 		}
 	}
 	return scheme, nil
-}
-
-// orDisabled is how controller-runtime spells "serve nothing".
-func orDisabled(address string) string {
-	if address == "" {
-		return "0"
-	}
-	return address
 }

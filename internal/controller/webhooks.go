@@ -11,12 +11,10 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"github.com/wavetrain/wavetrain/internal/settings"
 	"github.com/wavetrain/wavetrain/internal/webhook"
@@ -40,23 +38,6 @@ func (c *Controller) Webhooks() http.Handler {
 			c.opts.Log.Info("a webhook was refused", "reason", reason.Error(), "from", from)
 		},
 	}
-}
-
-// serveWebhooks has them served while the controller runs, by every replica.
-func (c *Controller) serveWebhooks(address string) error {
-	if address == "" {
-		return nil
-	}
-	mux := http.NewServeMux()
-	mux.Handle(WebhookPath, c.Webhooks())
-	timeout := 10 * time.Second
-	return c.manager.Add(&manager.Server{
-		Name: "webhooks", ShutdownTimeout: &timeout,
-		Server: &http.Server{
-			Addr: address, Handler: mux,
-			ReadHeaderTimeout: 10 * time.Second, ReadTimeout: time.Minute, IdleTimeout: time.Minute, MaxHeaderBytes: 64 << 10,
-		},
-	})
 }
 
 // webhookLimit is how large a request may be.
