@@ -73,7 +73,7 @@ func (s *stage) setUp(env *testscript.Env, what scenario) error {
 	}
 	w.id = strings.TrimPrefix(w.target, "test-")
 	if what.ownController {
-		w.controller = startController(t, s.env, s.env.Namespace(t), w.fillIn(what.appNamespaces)...)
+		w.controller = &runningController{namespace: s.env.Namespace(t), appNamespaces: w.fillIn(what.appNamespaces)}
 	}
 	env.Values[worldKey{}] = w
 	if err := w.makeSources(); err != nil {
@@ -102,6 +102,11 @@ func (s *stage) setUp(env *testscript.Env, what scenario) error {
 		if err := w.apply(t.Context(), "cluster.yaml"); err != nil {
 			return err
 		}
+	}
+	if what.ownController {
+		// Not before what it has to find: it may hear of a new Application before it
+		// hears of a setting that is older.
+		w.controller = startController(t, s.env, w.controller.namespace, w.controller.appNamespaces...)
 	}
 	if w.has("apps.yaml") {
 		return w.apply(t.Context(), "apps.yaml")
