@@ -6,6 +6,11 @@
 // with what it would read and be answered now. Applications and processes share
 // it, it may be lost at any time, and a damaged entry is dropped.
 //
+// Renderings lie one after the other in segments. A process appends to one of its
+// own and reads those of all: to make a file takes longer than to write into one,
+// a tenth of what it takes to render a chart. Where each rendering lies is in
+// memory.
+//
 // Rendered sets contain Secrets, so everything is encrypted with a key that each
 // installation makes for itself. The key lies beside the entries, readable for the
 // owner only: that keeps values out of copies, backups and searches of the
@@ -13,21 +18,17 @@
 package cache
 
 import (
-	"cmp"
 	"crypto/aes"
 	"crypto/cipher"
 	"crypto/rand"
 	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/fxamacker/cbor/v2"
@@ -52,38 +53,47 @@ type Entry struct {
 
 // Options of a Cache.
 type Options struct {
-	// Dir holds the entries. Required.
+	// Dir holds the segments. Required.
 	Dir string
 	// MaxBytes bounds the directory. Defaults to 1 GiB.
 	MaxBytes int64
 }
 
-// Bounds besides the size.
 const (
 	// maxPerKey is how many renderings of one source with the same options are
 	// kept: those of the last commits.
 	maxPerKey = 8
-	// sweepParts is after which part of the allowed size, newly written, the size is
-	// checked: looking at all entries costs more than writing some.
-	sweepParts = 32
-	// touchAfter is how old an entry's time of use may be.
-	touchAfter = time.Hour
+	// refreshEvery is how often it is looked, for something that is not known,
+	// whether another process has rendered it.
+	refreshEvery = time.Second
 )
 
 // Cache is a directory of renderings.
 type Cache struct {
 	opts Options
+	dir  string
 	seal cipher.AEAD
 	// generation stands for the program: another version may render otherwise.
-	generation string
+	generation id
 	codec      *packed.Codec
-	// stored is how much was written since the cache was opened.
-	stored atomic.Int64
 
 	mu sync.Mutex
-	// counts are how many renderings there are by the beginning of their names, as
-	// far as this process has seen.
-	counts map[string]int
+	// index says where the renderings of a key lie, the latest last.
+	index map[id][]*location
+	// segments are those of all processes, the oldest first.
+	segments  []*segment
+	active    *segment
+	refreshed time.Time
+	// stored is how much was written since the cache was opened.
+	stored int64
+}
+
+// id is a digest, long enough to tell what there is apart.
+type id [16]byte
+
+func idOf(text string) id {
+	sum := sha256.Sum256([]byte(text))
+	return id(sum[:16])
 }
 
 // Open opens the cache and makes it if it is missing.
@@ -91,7 +101,8 @@ func Open(opts Options) (*Cache, error) {
 	if opts.MaxBytes == 0 {
 		opts.MaxBytes = 1 << 30
 	}
-	if err := os.MkdirAll(opts.Dir, 0o700); err != nil {
+	c := &Cache{opts: opts, dir: filepath.Join(opts.Dir, "segments"), generation: idOf(generation()), index: map[id][]*location{}}
+	if err := os.MkdirAll(c.dir, 0o700); err != nil {
 		return nil, fmt.Errorf("make directory of renderings: %w", err)
 	}
 	key, err := installationKey(filepath.Join(opts.Dir, "key"))
@@ -102,15 +113,14 @@ func Open(opts Options) (*Cache, error) {
 	if err != nil {
 		return nil, err
 	}
-	seal, err := cipher.NewGCM(block)
-	if err != nil {
+	if c.seal, err = cipher.NewGCM(block); err != nil {
 		return nil, err
 	}
-	codec, err := packed.NewCodec()
-	if err != nil {
+	if c.codec, err = packed.NewCodec(); err != nil {
 		return nil, err
 	}
-	return &Cache{opts: opts, seal: seal, generation: generation(), codec: codec, counts: map[string]int{}}, nil
+	c.refresh()
+	return c, nil
 }
 
 // generation identifies this program, so that its next version renders anew.
@@ -164,18 +174,6 @@ func temporary(dir string, data []byte) (name string, err error) {
 	return temp.Name(), errors.Join(err, temp.Close())
 }
 
-// publish writes a file, or replaces it.
-func publish(file string, data []byte) error {
-	temp, err := temporary(filepath.Dir(file), data)
-	if err == nil {
-		err = os.Rename(temp, file)
-	}
-	if err != nil && temp != "" {
-		return errors.Join(err, os.Remove(temp))
-	}
-	return err
-}
-
 // publishFirst writes a file unless it exists.
 func publishFirst(file string, data []byte) error {
 	temp, err := temporary(filepath.Dir(file), data)
@@ -188,74 +186,63 @@ func publishFirst(file string, data []byte) error {
 	return err
 }
 
-// place is where the renderings of one source with the same options lie: a
-// directory, and the beginning of their names in it. Making a directory for each
-// source would cost more than writing the renderings.
-func (c *Cache) place(key string) (dir, prefix string) {
-	sum := sha256.Sum256([]byte(c.generation + "\x00" + key))
-	name := hex.EncodeToString(sum[:])
-	return filepath.Join(c.opts.Dir, name[:2]), name[2:40] + "-"
-}
-
 // Find returns the rendering under a key whose trace holds.
 func (c *Cache) Find(key string, holds func(trace.Trace) bool) (*Entry, bool) {
-	dir, prefix := c.place(key)
-	list := entries(dir, prefix)
-	c.counted(prefix, len(list))
-	for _, found := range list {
-		file := filepath.Join(dir, found.Name())
-		entry, err := c.read(file, holds)
-		if err != nil {
-			// Damaged, or written with a key that is gone.
-			_ = os.Remove(file) // another process may have been faster
-			continue
+	of := idOf(key)
+	var tried []*location
+	for again := true; again; again = c.refreshIfDue() {
+		for _, at := range c.known(of) {
+			if slices.Contains(tried, at) {
+				continue
+			}
+			tried = append(tried, at)
+			entry, err := c.read(of, at, holds)
+			if err != nil {
+				// Damaged, written with a key that is gone, or removed by another process.
+				c.drop(of, at)
+				continue
+			}
+			if entry != nil {
+				c.use(at)
+				return entry, true
+			}
 		}
-		if entry == nil {
-			continue
-		}
-		if now := time.Now(); now.Sub(found.ModTime()) > touchAfter {
-			_ = os.Chtimes(file, now, now) // it only makes the entry look older than it is
-		}
-		return entry, true
 	}
 	return nil, false
 }
 
-func (c *Cache) counted(prefix string, n int) {
+// known returns where the renderings of a key lie, the latest first.
+func (c *Cache) known(of id) []*location {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.counts[prefix] = n
+	list := slices.Clone(c.index[of])
+	slices.Reverse(list)
+	return list
 }
 
-// crowded tells whether there may be more renderings of a source than are kept, one
-// having been added.
-func (c *Cache) crowded(prefix string) bool {
+func (c *Cache) drop(of id, at *location) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	n, known := c.counts[prefix]
-	c.counts[prefix] = n + 1
-	return !known || n >= maxPerKey
+	c.index[of] = slices.DeleteFunc(c.index[of], func(l *location) bool { return l == at })
+	if len(c.index[of]) == 0 {
+		delete(c.index, of)
+	}
 }
 
-// entries lists the files of a directory whose names begin so, the newest first.
-func entries(dir, prefix string) []fs.FileInfo {
-	list, err := os.ReadDir(dir)
-	if err != nil {
-		return nil
+func (c *Cache) use(at *location) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	at.used = true
+}
+
+// add notes where a rendering lies. It takes the place of one that depends on the
+// same, and of the oldest when there are too many.
+func (c *Cache) add(of id, at *location) {
+	list := slices.DeleteFunc(c.index[of], func(l *location) bool { return l.trace == at.trace })
+	if len(list) >= maxPerKey {
+		list = slices.Delete(list, 0, len(list)-maxPerKey+1)
 	}
-	var found []fs.FileInfo
-	for _, e := range list {
-		if !strings.HasPrefix(e.Name(), prefix) {
-			continue
-		}
-		if info, err := e.Info(); err == nil && info.Mode().IsRegular() {
-			found = append(found, info)
-		}
-	}
-	slices.SortFunc(found, func(a, b fs.FileInfo) int {
-		return cmp.Or(b.ModTime().Compare(a.ModTime()), cmp.Compare(a.Name(), b.Name()))
-	})
-	return found
+	c.index[of] = append(list, at)
 }
 
 // head is what is read of an entry to see whether it is the one.
@@ -280,71 +267,18 @@ func (c *Cache) Store(key string, e Entry) error {
 	if err != nil {
 		return err
 	}
-	dir, prefix := c.place(key)
 	// Two renderings of one key are told apart by what they depend on.
-	sum := sha256.Sum256(e.PackedTrace)
-	name := prefix + hex.EncodeToString(sum[:16])
-	data := c.write(name, plain, e.Set)
-	err = publish(filepath.Join(dir, name), data)
-	if errors.Is(err, fs.ErrNotExist) {
-		if err = os.MkdirAll(dir, 0o700); err == nil {
-			err = publish(filepath.Join(dir, name), data)
-		}
-	}
+	of, depends := idOf(key), idOf(string(e.PackedTrace))
+	record := c.record(of, depends, plain, e.Set)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	at, err := c.write(record)
 	if err != nil {
 		return err
 	}
-	if c.crowded(prefix) {
-		list := entries(dir, prefix)
-		for _, old := range list[min(maxPerKey, len(list)):] {
-			_ = os.Remove(filepath.Join(dir, old.Name())) // another process may have been faster
-		}
-		c.counted(prefix, min(maxPerKey, len(list)))
-	}
-	if c.due(int64(len(data))) {
+	c.add(of, at)
+	if c.due(int64(len(record))) {
 		c.sweep()
 	}
 	return nil
-}
-
-// due tells whether it is time to look at the size of the directory: once, because
-// somebody may have made it smaller, and when much has been written since.
-func (c *Cache) due(size int64) bool {
-	before := c.stored.Add(size) - size
-	every := max(c.opts.MaxBytes/sweepParts, 1)
-	return before == 0 || before/every != (before+size)/every
-}
-
-// sweep removes what was not used for the longest time when there is too much.
-func (c *Cache) sweep() {
-	type file struct {
-		path string
-		size int64
-		used time.Time
-	}
-	var files []file
-	var total int64
-	// What cannot be read is not counted and not removed.
-	_ = filepath.WalkDir(c.opts.Dir, func(path string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() || filepath.Dir(path) == c.opts.Dir {
-			return nil //nolint:nilerr // as above
-		}
-		if info, err := d.Info(); err == nil {
-			files = append(files, file{path, info.Size(), info.ModTime()})
-			total += info.Size()
-		}
-		return nil
-	})
-	if total <= c.opts.MaxBytes {
-		return
-	}
-	slices.SortFunc(files, func(a, b file) int { return a.used.Compare(b.used) })
-	for _, f := range files {
-		if total <= c.opts.MaxBytes*9/10 {
-			return
-		}
-		if os.Remove(f.path) == nil {
-			total -= f.size
-		}
-	}
 }
