@@ -13,8 +13,10 @@ import (
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+	authorizationv1 "k8s.io/api/authorization/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/yaml"
@@ -52,11 +54,11 @@ func (w *world) assert(ts *testscript.TestScript, neg bool, ask assertion, args 
 	}
 }
 
-// eventually returns nil as soon as check does, and its last error when the
-// scenario's patience is over.
+// eventually returns nil as soon as check does, and its last error when patience is
+// over.
 func (w *world) eventually(ctx context.Context, check func() error) error {
 	var last error
-	err := wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, w.patience, true, func(context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, patience, true, func(context.Context) (bool, error) {
 		last = check()
 		if errors.Is(last, errHopeless) {
 			return false, last
@@ -322,6 +324,28 @@ func managed(ctx context.Context, w *world, args []string) error {
 		found = append(found, entry.Manager+" "+string(entry.Operation))
 	}
 	return fmt.Errorf("%s is managed by %s", r, strings.Join(found, ", "))
+}
+
+// mayDo ACCOUNT VERB RESOURCE: who authorizes requests lets that service account of
+// the destination namespace do that there.
+func mayDo(ctx context.Context, w *world, args []string) error {
+	if len(args) != 3 {
+		return hopeless("may ACCOUNT VERB RESOURCE")
+	}
+	review := &authorizationv1.LocalSubjectAccessReview{
+		ObjectMeta: metav1.ObjectMeta{Namespace: w.target},
+		Spec: authorizationv1.SubjectAccessReviewSpec{
+			User:               "system:serviceaccount:" + w.target + ":" + args[0],
+			ResourceAttributes: &authorizationv1.ResourceAttributes{Namespace: w.target, Verb: args[1], Resource: args[2]},
+		},
+	}
+	if err := w.client.Create(ctx, review); err != nil {
+		return hopeless("%v", err)
+	}
+	if !review.Status.Allowed {
+		return fmt.Errorf("%s may not %s %s", args[0], args[1], args[2])
+	}
+	return nil
 }
 
 // asJSON turns the YAML of a script's line into JSON.

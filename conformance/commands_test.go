@@ -36,7 +36,7 @@ func commands() map[string]func(*testscript.TestScript, bool, []string) {
 	for name, do := range map[string]command{
 		"commit": commit, "publish": publishCharts, "apply": applyFile, "rules": useRules, "sync": syncAndWait, "start": startSync,
 		"terminate": terminate, "refresh": refresh, "restart": restart, "delete": deleteObject, "patch": patch,
-		"remember": remember, "within": within, "write": write, "knock": knock,
+		"remember": remember, "write": write, "knock": knock,
 	} {
 		all[name] = func(ts *testscript.TestScript, neg bool, args []string) {
 			if neg {
@@ -49,7 +49,7 @@ func commands() map[string]func(*testscript.TestScript, bool, []string) {
 	for name, ask := range map[string]assertion{
 		"app": appIs, "saw": appWas, "results": resultsAre, "row": rowIs, "present": present, "agree": agree, "absent": absent,
 		"order": inOrder, "soon": soon, "never": never, "runs": runs, "operations": operations, "same": same, "unchanged": unchanged,
-		"recreated": recreated, "manager": managed,
+		"recreated": recreated, "manager": managed, "may": mayDo,
 	} {
 		all[name] = func(ts *testscript.TestScript, neg bool, args []string) {
 			worldOf(ts).assert(ts, neg, ask, args)
@@ -179,7 +179,7 @@ func (w *world) flag(op *v1alpha1.Operation, text string) error {
 		if err != nil {
 			return err
 		}
-		op.Retry = v1alpha1.RetryStrategy{Limit: limit, Backoff: &v1alpha1.Backoff{Duration: "1s"}}
+		op.Retry = v1alpha1.RetryStrategy{Limit: limit, Backoff: &v1alpha1.Backoff{Duration: "10s"}}
 	case "only":
 		r, err := w.ref(value)
 		if err != nil {
@@ -192,10 +192,14 @@ func (w *world) flag(op *v1alpha1.Operation, text string) error {
 	return nil
 }
 
-// terminate APP ends the running operation as a person does.
+// terminate APP ends the running operation as a person does, who has seen it begin.
 func terminate(ctx context.Context, w *world, _ *testscript.TestScript, args []string) error {
 	name := w.app(args[0])
-	_, err := w.patchObject(ctx, applications(), name.Namespace, name.Name, map[string]any{
+	err := w.eventually(ctx, func() error { return appIs(ctx, w, []string{args[0], "operation=Running"}) })
+	if err != nil {
+		return err
+	}
+	_, err = w.patchObject(ctx, applications(), name.Namespace, name.Name, map[string]any{
 		"status": map[string]any{"operationState": map[string]any{"phase": v1alpha1.OperationTerminating}},
 	})
 	return err
@@ -331,7 +335,7 @@ func knock(ctx context.Context, w *world, _ *testscript.TestScript, args []strin
 		return err
 	}
 	name := obj.GetKind() + "/" + obj.GetName()
-	return wait.PollUntilContextTimeout(ctx, 200*time.Millisecond, w.patience, true, func(ctx context.Context) (bool, error) {
+	return wait.PollUntilContextTimeout(ctx, 200*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
 		err := w.put(ctx, obj.DeepCopy(), writer{manager: person})
 		if refused := apierrors.IsForbidden(err) || apierrors.IsInvalid(err); args[1] == "refused" && (refused || err == nil) {
 			err = deleteObject(ctx, w, nil, []string{name})
@@ -362,13 +366,4 @@ func remember(ctx context.Context, w *world, _ *testscript.TestScript, args []st
 		}
 	}
 	return nil
-}
-
-// within DURATION is how long the assertions that follow may take to become true.
-func within(_ context.Context, w *world, _ *testscript.TestScript, args []string) error {
-	d, err := time.ParseDuration(args[0])
-	if err == nil {
-		w.patience = d
-	}
-	return err
 }

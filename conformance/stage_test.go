@@ -107,7 +107,7 @@ func (s *stage) installDefinitions() {
 			s.t.Fatal(err)
 		}
 	}
-	err = wait.PollUntilContextTimeout(s.t.Context(), 50*time.Millisecond, 20*time.Second, true, func(ctx context.Context) (bool, error) {
+	err = wait.PollUntilContextTimeout(s.t.Context(), 50*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
 		return s.client.List(ctx, &v1alpha1.ApplicationList{}) == nil, nil
 	})
 	if err != nil {
@@ -145,14 +145,14 @@ func (s *stage) ended(name string, passed bool) {
 // enough for a busy machine.
 func limits() machine.Limits {
 	return machine.Limits{
-		FlapGrace: 4 * time.Second, NoProgress: time.Minute, Stuck: 8 * time.Second,
-		HookGone: 4 * time.Second, IngressAddress: 4 * time.Second,
+		FlapGrace: 30 * time.Second, NoProgress: 10 * time.Minute, Stuck: 30 * time.Second,
+		HookGone: 10 * time.Second, IngressAddress: 15 * time.Second,
 	}
 }
 
-// healing is short for the same reason.
+// healing is short, and long enough, for the same reasons.
 func healing() controller.HealBackoff {
-	return controller.HealBackoff{Base: 3 * time.Second, Limit: 10 * time.Second, Quiet: 30 * time.Second}
+	return controller.HealBackoff{Base: 10 * time.Second, Limit: 20 * time.Second, Quiet: 10 * time.Minute}
 }
 
 // runningController is a controller that was started and can be stopped.

@@ -32,8 +32,9 @@ import (
 // person is the field manager of what a scenario does by hand, kubectl's own.
 const person = "kubectl-client-side-apply"
 
-// defaultPatience is how long an assertion may take to become true.
-const defaultPatience = 40 * time.Second
+// patience is how long an assertion may take to become true. It costs nothing when
+// all is well, and a machine on which everything is tested at once is slow.
+const patience = 3 * time.Minute
 
 // world is what one scenario sees: a namespace to deliver to, a repository, and
 // names that no other scenario has.
@@ -48,7 +49,6 @@ type world struct {
 	sources    sources
 	commits    int
 	syncs      int
-	patience   time.Duration
 	// apps are the Applications of the scenario.
 	apps  map[types.NamespacedName]bool
 	marks map[string]*unstructured.Unstructured
@@ -69,7 +69,7 @@ func (s *stage) setUp(env *testscript.Env, what scenario) error {
 	t.Cleanup(func() { s.ended(what.name, !t.Failed()) })
 	w := &world{
 		stage: s, t: t, dir: env.WorkDir, target: s.env.Namespace(t), controller: s.controller,
-		patience: defaultPatience, apps: map[types.NamespacedName]bool{}, marks: map[string]*unstructured.Unstructured{},
+		apps: map[types.NamespacedName]bool{}, marks: map[string]*unstructured.Unstructured{},
 	}
 	w.id = strings.TrimPrefix(w.target, "test-")
 	if what.ownController {
@@ -121,7 +121,7 @@ const onlyApplication = "kind: Application\nmetadata: {name: app}\n"
 // tidy takes the scenario's Applications away before their namespace goes, so
 // that nothing is delivered any more.
 func (w *world) tidy() {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(w.t.Context()), defaultPatience)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(w.t.Context()), patience)
 	defer cancel()
 	for key := range w.apps {
 		app := &v1alpha1.Application{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}}
@@ -335,7 +335,7 @@ func (w *world) unique(name string) string { return name + "-" + w.id }
 // kind that is not served yet is waited for.
 func (w *world) put(ctx context.Context, obj *unstructured.Unstructured, by writer) error {
 	var last error
-	err := wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, 10*time.Second, true, func(ctx context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
 		last = w.putOnce(ctx, obj, by)
 		return last == nil || !meta.IsNoMatchError(last) && !apierrors.IsNotFound(last), nil
 	})
