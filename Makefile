@@ -17,6 +17,9 @@ DEMO_FLAGS ?=
 # Further flags of a scenario of the bench, for example: make bench-cold BENCH_FLAGS='-o json'
 BENCH_FLAGS ?=
 
+# How long the tests of a package may take: they share the machine with all others.
+TEST_TIMEOUT ?= 30m
+
 # Rooms in which things happen at once.
 CONCURRENT := $(addsuffix /...,$(addprefix ./internal/,cluster controller gitserver pipeline release render rollout sandbox source timeline cli/live))
 
@@ -45,12 +48,12 @@ bin/wavetrain-sandbox:
 
 .PHONY: test
 test: bin/wavetrain-sandbox ## Run all tests; engine tests run against the embedded control plane
-	$(TOOL) gotestsum --format pkgname --hide-summary=skipped -- ./...
-	cd sandbox && $(TOOL) gotestsum --format pkgname --hide-summary=skipped -- ./...
+	$(TOOL) gotestsum --format pkgname --hide-summary=skipped -- -timeout $(TEST_TIMEOUT) ./...
+	cd sandbox && $(TOOL) gotestsum --format pkgname --hide-summary=skipped -- -timeout $(TEST_TIMEOUT) ./...
 
 .PHONY: race
 race: bin/wavetrain-sandbox ## Run the tests of everything that runs at once under the race detector
-	$(TOOL) gotestsum --format pkgname --hide-summary=skipped -- -race $(CONCURRENT)
+	$(TOOL) gotestsum --format pkgname --hide-summary=skipped -- -race -timeout $(TEST_TIMEOUT) $(CONCURRENT)
 
 .PHONY: check
 check: ## Format, vet, lint and architecture

@@ -5,9 +5,12 @@ package cluster
 
 import (
 	"context"
+	"fmt"
 	"testing"
 	"time"
 
+	"go.uber.org/goleak"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
@@ -19,7 +22,7 @@ import (
 )
 
 // patient bounds every wait of these tests; none of them is expected to come near.
-const patient = 30 * time.Second
+const patient = 3 * time.Minute
 
 // bench is a cluster under test and a second client beside it.
 type bench struct {
@@ -152,9 +155,46 @@ func resource(group, version, name string) schema.GroupVersionResource {
 // eventuallyTrue waits for what changes without a change of the cache.
 func (b *bench) eventuallyTrue(what string, ok func() bool) {
 	b.t.Helper()
+	eventuallyTrue(b.t, what, ok)
+}
+
+func eventuallyTrue(t testing.TB, what string, ok func() bool) {
+	t.Helper()
 	for deadline := time.Now().Add(patient); !ok(); time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			b.t.Fatalf("not within %s: %s", patient, what)
+			t.Fatalf("not within %s: %s", patient, what)
 		}
 	}
+}
+
+// permitted waits until the API server lets somebody do something: what grants it
+// takes effect a moment after it is written.
+func (b *bench) permitted(user, namespace, verb, resource string) {
+	b.t.Helper()
+	review := read(b.t, fmt.Sprintf("{apiVersion: authorization.k8s.io/v1, kind: SubjectAccessReview, spec: {user: %q, resourceAttributes: {namespace: %q, verb: %s, resource: %s}}}",
+		user, namespace, verb, resource))
+	reviews := b.other.Resource(schema.GroupVersionResource{Group: "authorization.k8s.io", Version: "v1", Resource: "subjectaccessreviews"})
+	b.eventuallyTrue(fmt.Sprintf("%s may %s %s in %s", user, verb, resource, namespace), func() bool {
+		answer, err := reviews.Create(b.ctx(), review, metav1.CreateOptions{})
+		if err != nil {
+			b.t.Fatal(err)
+		}
+		allowed, _, err := unstructured.NestedBool(answer.Object, "status", "allowed")
+		return err == nil && allowed
+	})
+}
+
+// leavesNothing waits until no goroutine is left but those that were there.
+func leavesNothing(t testing.TB, before goleak.Option) {
+	t.Helper()
+	var left error
+	defer func() {
+		if t.Failed() {
+			t.Log(left)
+		}
+	}()
+	eventuallyTrue(t, "no goroutine is left", func() bool {
+		left = goleak.Find(before)
+		return left == nil
+	})
 }

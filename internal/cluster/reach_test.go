@@ -37,6 +37,10 @@ func TestReach(t *testing.T) {
 	}
 	cfg := rest.CopyConfig(b.env.Config)
 	cfg.Impersonate.UserName = "system:serviceaccount:" + first + ":limited"
+	for _, namespace := range []string{first, second} {
+		b.permitted(cfg.Impersonate.UserName, namespace, "list", "configmaps")
+	}
+	b.permitted(cfg.Impersonate.UserName, first, "list", "secrets")
 	var mu sync.Mutex
 	var refusals []string
 	c := openWith(t, cfg, Options{Reach: Reach{Namespaces: []string{first, second}}, Refused: func(r Refusal) {

@@ -70,7 +70,7 @@ func TestExamplesAreInSync(t *testing.T) {
 				t.Fatal(err)
 			}
 			live, owners, ok := c.GetOwned(key)
-			for deadline := time.Now().Add(30 * time.Second); !ok && time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
+			for deadline := time.Now().Add(3 * time.Minute); !ok && time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
 				live, owners, ok = c.GetOwned(key)
 			}
 			if !ok {

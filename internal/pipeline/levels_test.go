@@ -163,7 +163,7 @@ func TestInjectedBundle(t *testing.T) {
 // has just started, still registers its groups.
 func awaitSchema(t *testing.T, dest *cluster.Cluster, gv schema.GroupVersion) {
 	t.Helper()
-	for deadline := time.Now().Add(time.Minute); dest.Schema(t.Context(), gv) == nil; time.Sleep(100 * time.Millisecond) {
+	for deadline := time.Now().Add(3 * time.Minute); dest.Schema(t.Context(), gv) == nil; time.Sleep(100 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("the fields of %s are not published", gv)
 		}

@@ -89,7 +89,7 @@ func TestOnlyWhatHasChangedIsDecoded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(3 * time.Minute); ; time.Sleep(10 * time.Millisecond) {
 		if head, _ := dest.Head(key); head.Version == edited.GetResourceVersion() {
 			break
 		}

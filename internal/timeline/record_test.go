@@ -141,7 +141,7 @@ func TestRecordSurvivesBrokenWatches(t *testing.T) {
 				t.Fatal(err)
 			}
 			<-proxy.opened
-			timeout := time.After(30 * time.Second)
+			timeout := time.After(3 * time.Minute)
 			for {
 				select {
 				case m := <-seen:
