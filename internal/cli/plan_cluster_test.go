@@ -69,14 +69,31 @@ type plannedWorld struct {
 	env             *sandboxtest.Env
 	client          client.Client
 	control, target string
-	repo            *gittest.Repository
-	serve           *running
+	// name of the Application: none that another test's has, as tests share a cluster.
+	name string
+	repo *gittest.Repository
+	// log is what the controller says.
+	log *talk
 
 	mu   sync.Mutex
 	seen []timeline.Sighting
 }
 
 func newPlannedWorld(t *testing.T, files map[string]string) *plannedWorld {
+	t.Helper()
+	w := withoutController(t, "shop", files)
+	w.log = start(t, w.serving()...).err
+	w.begin()
+	return w
+}
+
+// serving is the command line of the controller.
+func (w *plannedWorld) serving() []string {
+	return []string{"serve", "--kubeconfig", w.env.Kubeconfig, "-n", w.control, "--health-address", "", "--metrics-address", "", "--poll-interval", "5s"}
+}
+
+// withoutController is all that a controller needs.
+func withoutController(t *testing.T, name string, files map[string]string) *plannedWorld {
 	t.Helper()
 	env := sandboxtest.Start(t, sandboxtest.Options{Nodes: 1})
 	install(t, env.Config)
@@ -94,31 +111,35 @@ func newPlannedWorld(t *testing.T, files map[string]string) *plannedWorld {
 			t.Fatal("Applications are not served")
 		}
 	}
-	w := &plannedWorld{T: t, env: env, client: c, control: env.Namespace(t), target: env.Namespace(t), repo: gittest.New(t, files)}
+	w := &plannedWorld{T: t, env: env, client: c, name: name, control: env.Namespace(t), target: env.Namespace(t), repo: gittest.New(t, files)}
 	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
 	t.Cleanup(stop)
 	if _, err := timeline.Watch(ctx, env.Config, w.see); err != nil {
 		t.Fatal(err)
 	}
-	w.serve = start(t, "serve", "--kubeconfig", env.Kubeconfig, "-n", w.control, "--health-address", "", "--metrics-address", "", "--poll-interval", "5s")
+	return w
+}
+
+// begin makes the Application.
+func (w *plannedWorld) begin() {
+	w.Helper()
 	// The controller makes the project that the Application is of.
 	project := client.ObjectKey{Namespace: w.control, Name: v1alpha1.DefaultProject}
-	for deadline := time.Now().Add(time.Minute); c.Get(t.Context(), project, &v1alpha1.AppProject{}) != nil; time.Sleep(50 * time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); w.client.Get(w.Context(), project, &v1alpha1.AppProject{}) != nil; time.Sleep(50 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			t.Fatal("there is no project default")
+			w.Fatal("there is no project default")
 		}
 	}
 	app := &v1alpha1.Application{
-		ObjectMeta: metav1.ObjectMeta{Namespace: w.control, Name: "shop", Labels: map[string]string{"team": "shop"}},
+		ObjectMeta: metav1.ObjectMeta{Namespace: w.control, Name: w.name, Labels: map[string]string{"team": "shop"}},
 		Spec: v1alpha1.ApplicationSpec{
 			Source:      &v1alpha1.ApplicationSource{RepoURL: w.repo.URL, Path: "app", TargetRevision: "main"},
 			Destination: v1alpha1.ApplicationDestination{Server: v1alpha1.InClusterServer, Namespace: w.target},
 		},
 	}
-	if err := c.Create(t.Context(), app); err != nil {
-		t.Fatal(err)
+	if err := w.client.Create(w.Context(), app); err != nil {
+		w.Fatal(err)
 	}
-	return w
 }
 
 func (w *plannedWorld) see(s timeline.Sighting) {
@@ -194,7 +215,7 @@ func (w *plannedWorld) cli(want int, args ...string) (stdout, stderr string) {
 	w.Helper()
 	r := start(w.T, append(args, "--kubeconfig", w.env.Kubeconfig, "-n", w.control)...)
 	if code := r.exit(w.T, 3*time.Minute); code != want {
-		w.Fatalf("%v exits with %d, want %d:\n%s%s\n%s", args, code, want, r.out, r.err, w.serve.err)
+		w.Fatalf("%v exits with %d, want %d:\n%s%s\n%s", args, code, want, r.out, r.err, w.log)
 	}
 	return r.out.String(), r.err.String()
 }
@@ -204,7 +225,7 @@ func (w *plannedWorld) cli(want int, args ...string) (stdout, stderr string) {
 func (w *plannedWorld) planned(args ...string) (file string, groups [][]string) {
 	w.Helper()
 	file = filepath.Join(w.TempDir(), "plan.json")
-	w.cli(exitChanges, append([]string{"plan", "--app", "shop", "--prune", "true", "--detailed-exitcode", "--out", file}, args...)...)
+	w.cli(exitChanges, append([]string{"plan", "--app", w.name, "--prune", "true", "--detailed-exitcode", "--out", file}, args...)...)
 	data, err := os.ReadFile(file)
 	if err != nil {
 		w.Fatal(err)
@@ -268,7 +289,7 @@ func (w *plannedWorld) asPlanned(groups [][]string) {
 func (w *plannedWorld) application() *v1alpha1.Application {
 	w.Helper()
 	app := &v1alpha1.Application{}
-	if err := w.client.Get(w.Context(), types.NamespacedName{Namespace: w.control, Name: "shop"}, app); err != nil {
+	if err := w.client.Get(w.Context(), types.NamespacedName{Namespace: w.control, Name: w.name}, app); err != nil {
 		w.Fatal(err)
 	}
 	return app
