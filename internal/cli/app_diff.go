@@ -24,6 +24,7 @@ func newAppDiffCmd(s Streams) *cobra.Command {
 	k := newKube(s)
 	var out diffOutput
 	var from diffSources
+	var plugins pluginFlags
 	cmd := &cobra.Command{
 		Use:   "diff NAME",
 		Short: "Show what a sync would change",
@@ -37,6 +38,8 @@ differences as well.
 --local reads a source from a directory of this machine, the one that its path names in the
 repository. Of an Application with several sources, give --local once per source, or
 --local-source N=DIR for some of them; the others are fetched.
+
+A source of a config management plugin needs --plugins, the directory that the controller has.
 
 -o fields prints a line per field with the manager that owns it. If KUBECTL_EXTERNAL_DIFF is
 set and no format is asked for, that program shows the differences.
@@ -58,7 +61,7 @@ Exit codes: 0 no difference, 1 differences, 2 wrong usage or no comparison possi
 			if err != nil {
 				return withCode(exitDiffFailed, err)
 			}
-			differences, err := diffApp(cmd.Context(), s, k, c, args[0], from)
+			differences, err := diffApp(cmd.Context(), s, k, c, args[0], from, plugins)
 			if err != nil {
 				return withCode(exitDiffFailed, err)
 			}
@@ -68,11 +71,12 @@ Exit codes: 0 no difference, 1 differences, 2 wrong usage or no comparison possi
 	k.addAppFlags(cmd.Flags())
 	out.addFlags(cmd)
 	from.addFlags(cmd)
+	plugins.addFlag(cmd.Flags())
 	return cmd
 }
 
 // diffApp compares one Application.
-func diffApp(ctx context.Context, s Streams, k *kube, c client.Client, name string, from diffSources) ([]difference, error) {
+func diffApp(ctx context.Context, s Streams, k *kube, c client.Client, name string, from diffSources, plugins pluginFlags) ([]difference, error) {
 	key, err := k.app(name)
 	if err != nil {
 		return nil, err
@@ -92,6 +96,11 @@ func diffApp(ctx context.Context, s Streams, k *kube, c client.Client, name stri
 	if err != nil {
 		return nil, err
 	}
+	rendering, err := plugins.rendering(s)
+	if err != nil {
+		return nil, err
+	}
+	rendering.Local = local
 	mirrors, err := os.MkdirTemp("", "wavetrain-diff-")
 	if err != nil {
 		return nil, err
@@ -102,7 +111,7 @@ func diffApp(ctx context.Context, s Streams, k *kube, c client.Client, name stri
 		return nil, err
 	}
 	preview, err := controller.NewPreview(ctx, controller.Options{
-		Config: cfg, Namespace: k.namespace, Sources: store, Rendering: pipeline.Rendering{Local: local},
+		Config: cfg, Namespace: k.namespace, Sources: store, Rendering: rendering,
 	}, c, app)
 	if err != nil {
 		return nil, fmt.Errorf("compare application %q: %w", name, err)

@@ -94,7 +94,10 @@ func (a *diffArguments) compare(ctx context.Context, s Streams, k *kube) ([]diff
 	if a.render.kubeVersion == "" {
 		a.render.kubeVersion, a.render.apiVersions = version, append(a.render.apiVersions, apis...)
 	}
-	collector := newWavesCollector(a.render, s.In)
+	collector, err := a.render.collector(s)
+	if err != nil {
+		return nil, err
+	}
 	if err := collector.collect(ctx); err != nil {
 		return nil, err
 	}

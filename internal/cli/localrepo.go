@@ -4,6 +4,8 @@
 package cli
 
 import (
+	"cmp"
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -19,6 +21,7 @@ import (
 
 	"github.com/wavetrain/wavetrain/internal/config"
 	"github.com/wavetrain/wavetrain/internal/manifest"
+	"github.com/wavetrain/wavetrain/internal/pipeline"
 	"github.com/wavetrain/wavetrain/internal/verify"
 )
 
@@ -28,6 +31,8 @@ type localRepo struct {
 	dir    string
 	config config.Config
 	files  *recordingFS
+	// file is where the configuration is written, if it is not in dir.
+	file string
 }
 
 // openLocalRepo opens the repository around start: the nearest directory with a
@@ -50,16 +55,52 @@ func openLocalRepo(start string) (*localRepo, error) {
 	if err != nil {
 		return nil, err
 	}
-	if r.config, err = config.Parse(filepath.Join(dir, config.FileName), data); err != nil {
+	if r.config, err = config.Parse(r.configFile(), data); err != nil {
 		return nil, err
 	}
 	return r, nil
 }
 
+// remoteRepo knows of repositories what they say of themselves, and has none of their
+// files. Configs is what those of an Application's sources have at the revisions that
+// are looked at. Where things may lie is no question about one Application.
+func remoteRepo(ctx context.Context, configs []pipeline.Config) (*localRepo, error) {
+	all := &localRepo{files: &recordingFS{FS: nothing{}, read: map[string]string{}, ids: map[string]string{}}}
+	for _, c := range configs {
+		at := config.FileName + " of " + c.Repository
+		one, err := config.Parse(at, c.Text)
+		if err != nil {
+			return nil, err
+		}
+		if _, err := rulesOf(ctx, &localRepo{config: one, file: at}); err != nil {
+			return nil, err
+		}
+		all.config.External = append(all.config.External, one.External...)
+		all.config.References = append(all.config.References, one.References...)
+		all.config.Nodes = append(all.config.Nodes, one.Nodes...)
+		all.config.Verify.Ignore = append(all.config.Verify.Ignore, one.Verify.Ignore...)
+		all.config.Verify.Rules = append(all.config.Verify.Rules, one.Verify.Rules...)
+	}
+	return all, nil
+}
+
+// nothing is a file system without files.
+type nothing struct{}
+
+// Open implements fs.FS.
+func (nothing) Open(name string) (fs.File, error) {
+	return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
+}
+
+// configFile is how messages name the repository's configuration.
+func (r *localRepo) configFile() string {
+	return cmp.Or(r.file, filepath.Join(r.dir, config.FileName))
+}
+
 // outside is what the repository says of objects that others bring, and of kinds
 // naming each other.
 func (r *localRepo) outside() ([]manifest.External, manifest.Table, error) {
-	file := filepath.Join(r.dir, config.FileName)
+	file := r.configFile()
 	external, err := r.config.Outside(file)
 	if err != nil {
 		return nil, nil, err

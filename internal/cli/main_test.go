@@ -23,8 +23,8 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	// Commands that run in this process start it again as a worker.
-	if len(os.Args) == 2 && os.Args[1] == workerCommand {
+	// Commands that run in this process start it again as a worker or for a plugin.
+	if len(os.Args) > 1 && (os.Args[1] == workerCommand || os.Args[1] == programCommand) {
 		os.Exit(Main("v0.0.0-test", os.Args[1:], SystemStreams()))
 	}
 	// The control plane's binary is looked for on PATH.

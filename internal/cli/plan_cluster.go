@@ -24,13 +24,11 @@ import (
 	"github.com/wavetrain/wavetrain/internal/diag"
 	"github.com/wavetrain/wavetrain/internal/diff"
 	"github.com/wavetrain/wavetrain/internal/manifest"
-	"github.com/wavetrain/wavetrain/internal/pipeline"
 	"github.com/wavetrain/wavetrain/internal/plan"
 	"github.com/wavetrain/wavetrain/internal/render"
 	"github.com/wavetrain/wavetrain/internal/report/change"
 	"github.com/wavetrain/wavetrain/internal/report/findings"
 	"github.com/wavetrain/wavetrain/internal/source"
-	"github.com/wavetrain/wavetrain/internal/verify"
 )
 
 // planCluster are the flags of a plan on a cluster.
@@ -94,6 +92,11 @@ func (a *planArguments) planner(s Streams) (*planner, func(), error) {
 	if err != nil {
 		return nil, nil, err
 	}
+	rendering, err := a.render.plugins.rendering(s)
+	if err != nil {
+		return nil, nil, err
+	}
+	rendering.KeepConfig = true
 	mirrors, err := os.MkdirTemp("", "wavetrain-plan-")
 	if err != nil {
 		return nil, nil, err
@@ -103,7 +106,7 @@ func (a *planArguments) planner(s Streams) (*planner, func(), error) {
 		_ = os.RemoveAll(mirrors)
 		return nil, nil, err
 	}
-	p := &planner{planCluster: c, client: connected, opts: controller.Options{Config: cfg, Namespace: c.namespace, Sources: store}}
+	p := &planner{planCluster: c, client: connected, opts: controller.Options{Config: cfg, Namespace: c.namespace, Sources: store, Rendering: rendering}}
 	p.shared = controller.NewForecaster(p.opts, connected)
 	return p, func() {
 		p.shared.Close()
@@ -205,7 +208,7 @@ func (p *planner) forecast(ctx context.Context, app, spec *v1alpha1.Application,
 	if len(local) > 0 {
 		// These directories are this Application's alone.
 		opts := p.opts
-		opts.Rendering = pipeline.Rendering{Local: local}
+		opts.Rendering.Local = local
 		forecaster = controller.NewForecaster(opts, p.client)
 		end = forecaster.Close
 	}
@@ -230,6 +233,11 @@ func (p *planner) plan(ctx context.Context, service planned, spec *v1alpha1.Appl
 		return nil, plannedSync{}, nil
 	}
 	service.plan, service.restless, service.live = f.Plan, f.Restless, clusterLook{ctx, f}
+	if service.repo == nil {
+		if service.repo, err = remoteRepo(ctx, f.Configs); err != nil {
+			return nil, plannedSync{}, fmt.Errorf("check application %q: %w", service.app.Name, err)
+		}
+	}
 	if what.Findings, err = checkPlanned(ctx, service); err != nil {
 		return nil, plannedSync{}, err
 	}
@@ -257,21 +265,22 @@ func changeOf(name string, f *controller.Forecast) *change.App {
 	return what
 }
 
-// checkPlanned runs the checks of verify on an Application's plan: with what its
-// repository says about them, if it lies on this machine.
+// checkPlanned runs the checks of verify on an Application's plan, with what its
+// repository says about them.
 func checkPlanned(ctx context.Context, service planned) ([]findings.Finding, error) {
 	// What comes out differently each time is judged with the plan.
 	p := *service.plan
 	p.Findings = slices.DeleteFunc(slices.Clone(p.Findings), func(d diag.Diagnostic) bool { return d.Code == render.CodeNondeterministic })
 	service.plan = &p
-	if service.repo != nil {
-		_, list, err := verifyAll(ctx, []planned{service}, nil)
-		return slices.DeleteFunc(list, func(f findings.Finding) bool { return f.App != service.plan.App }), err
+	_, list, err := verifyAll(ctx, []planned{service}, nil)
+	kept := []findings.Finding{}
+	for _, f := range list {
+		if f.App == service.plan.App {
+			f.App = service.app.Name
+			kept = append(kept, f)
+		}
 	}
-	found := verify.Run(verify.Input{Plan: service.plan, Live: service.live, Ignores: ignoresOf(service.app), Unstable: service.unstable()})
-	own, problems := verify.Suppressions(service.plan, nil)
-	kept, _ := verify.Suppress(append(found, problems...), own)
-	return findings.Of(service.app.Name, kept), nil
+	return kept, err
 }
 
 // onlyHooks tells whether a sync would do nothing but run hooks: of a release that
@@ -308,7 +317,10 @@ func (a *planArguments) planFiles(ctx context.Context, s Streams) (apps []*chang
 	defer tidy()
 	arguments := a.render
 	arguments.namespace = ""
-	collector := newWavesCollector(arguments, s.In)
+	collector, err := arguments.collector(s)
+	if err != nil {
+		return nil, 0, err
+	}
 	collector.follow = true
 	if err := collector.collect(ctx); err != nil {
 		return nil, 0, err

@@ -375,6 +375,8 @@ func TestPlanThenSync(t *testing.T) {
 	}
 	w.refusesAnotherSpec()
 	w.plansSeveral()
+	w.heedsItsRepository()
+	w.plansPlugins()
 }
 
 // plansSeveral plans an Application that is new, of which values come out differently

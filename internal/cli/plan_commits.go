@@ -119,7 +119,11 @@ func (a *planArguments) collect(ctx context.Context, s Streams, shared *renderin
 			return nil, err
 		}
 	}
-	collector := newWavesCollector(arguments, s.In)
+	collector, err := arguments.collector(s)
+	if err != nil {
+		return nil, err
+	}
+	shared.by = collector.renderings.by
 	collector.follow, collector.renderings = true, shared
 	if err := collector.collect(ctx); err != nil {
 		if revision != "" {

@@ -24,7 +24,6 @@ type renderArguments struct {
 	wavesArguments
 	showSource    bool
 	explainValues bool
-	plugins       string
 	announced     bool
 }
 
@@ -59,7 +58,6 @@ Exit codes: 0 done, 1 a source cannot be rendered, 2 usage.`,
 	a.output.addFlag(cmd, "yaml", "json")
 	cmd.Flags().BoolVar(&a.showSource, "show-source", false, "write above every manifest which file it comes from")
 	cmd.Flags().BoolVar(&a.explainValues, "explain-values", false, "say where the values come from instead")
-	cmd.Flags().StringVar(&a.plugins, "plugins", "", "directory with config management plugins: NAME.yaml or NAME/plugin.yaml")
 	cmd.Flags().BoolVar(&a.announced, "plugin-parameters", false, "say what parameters the plugin takes instead")
 	return cmd
 }
@@ -71,11 +69,10 @@ func (a *renderArguments) run(ctx context.Context, s Streams) error {
 	if a.showSource && a.output.format == "json" {
 		return usageError("--show-source writes comments, which JSON does not have")
 	}
-	if a.announced && (a.plugins == "" || a.explainValues) {
+	if a.announced && (a.plugins.dir == "" || a.explainValues) {
 		return usageError("--plugin-parameters goes with --plugins, and without --explain-values")
 	}
-	collector := newWavesCollector(a.wavesArguments, s.In)
-	runner, err := a.pluginRunner(s)
+	collector, err := a.collector(s)
 	if err != nil {
 		return err
 	}
@@ -83,9 +80,7 @@ func (a *renderArguments) run(ctx context.Context, s Streams) error {
 	case a.explainValues:
 		return a.explain(ctx, s, collector)
 	case a.announced:
-		return a.announce(ctx, s, collector, runner)
-	case runner != nil:
-		collector.renderings = &renderings{by: runner.Around(render.Render)}
+		return a.announce(ctx, s, collector)
 	}
 	if err := collector.collect(ctx); err != nil {
 		return err

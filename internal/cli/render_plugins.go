@@ -11,16 +11,26 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/spf13/pflag"
+
+	"github.com/wavetrain/wavetrain/internal/pipeline"
 	"github.com/wavetrain/wavetrain/internal/render"
 	"github.com/wavetrain/wavetrain/internal/render/plugin"
 )
 
-// pluginRunner runs the plugins that were named; nil if none were.
-func (a *renderArguments) pluginRunner(s Streams) (*plugin.Runner, error) {
-	if a.plugins == "" {
+// pluginFlags name the config management plugins that render sources.
+type pluginFlags struct{ dir string }
+
+func (f *pluginFlags) addFlag(flags *pflag.FlagSet) {
+	flags.StringVar(&f.dir, "plugins", "", "directory with config management plugins, as `wavetrain serve` has it: NAME.yaml or NAME/plugin.yaml; their programs run with your rights")
+}
+
+// runner runs the plugins that were named; nil if none were.
+func (f *pluginFlags) runner(s Streams) (*plugin.Runner, error) {
+	if f.dir == "" {
 		return nil, nil
 	}
-	plugins, err := plugin.Load(a.plugins)
+	plugins, err := plugin.Load(f.dir)
 	if err != nil {
 		return nil, err
 	}
@@ -31,6 +41,26 @@ func (a *renderArguments) pluginRunner(s Streams) (*plugin.Runner, error) {
 	return &plugin.Runner{Plugins: plugins, Path: s.Env("PATH"), Command: []string{self, programCommand}}, nil
 }
 
+// rendering renders with the plugins that were named, in this process.
+func (f *pluginFlags) rendering(s Streams) (pipeline.Rendering, error) {
+	runner, err := f.runner(s)
+	if err != nil || runner == nil {
+		return pipeline.Rendering{}, err
+	}
+	return pipeline.Rendering{Render: runner.Around(render.Render), Variant: runner.Variant()}, nil
+}
+
+// collector renders with the plugins that were named.
+func (a *wavesArguments) collector(s Streams) (*wavesCollector, error) {
+	rendering, err := a.plugins.rendering(s)
+	if err != nil {
+		return nil, err
+	}
+	c := newWavesCollector(*a, s.In)
+	c.renderings.by = rendering.Render
+	return c, nil
+}
+
 // announcedFor are the parameters that a plugin announces for a source.
 type announcedFor struct {
 	Name string `json:"name"`
@@ -39,7 +69,11 @@ type announcedFor struct {
 }
 
 // announce prints what parameters plugins take.
-func (a *renderArguments) announce(ctx context.Context, s Streams, collector *wavesCollector, runner *plugin.Runner) error {
+func (a *renderArguments) announce(ctx context.Context, s Streams, collector *wavesCollector) error {
+	runner, err := a.plugins.runner(s)
+	if err != nil {
+		return err
+	}
 	list := []announcedFor{}
 	collector.instead = func(ctx context.Context, src render.Source, target render.Target) error {
 		found, err := runner.Parameters(ctx, src, target)

@@ -77,7 +77,10 @@ func (a *verifyArguments) run(ctx context.Context, s Streams, version string) er
 	if limit < 0 {
 		return usageError("--fail-on %q is not known: use error, warning or info", a.failOn)
 	}
-	collector := newWavesCollector(a.render, s.In)
+	collector, err := a.render.collector(s)
+	if err != nil {
+		return err
+	}
 	collector.follow = true
 	if err := collector.collect(ctx); err != nil {
 		return withCode(exitUsage, err)

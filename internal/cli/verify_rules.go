@@ -11,7 +11,6 @@ import (
 	"io/fs"
 	"maps"
 	"path"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -19,7 +18,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/wavetrain/wavetrain/internal/config"
-	"github.com/wavetrain/wavetrain/internal/diag"
 	"github.com/wavetrain/wavetrain/internal/manifest"
 	"github.com/wavetrain/wavetrain/internal/script"
 	"github.com/wavetrain/wavetrain/internal/verify"
@@ -38,12 +36,12 @@ func rulesOf(ctx context.Context, repo *localRepo) ([]verify.Rule, error) {
 	}
 	list := make([]verify.Rule, len(written))
 	for i, r := range written {
-		at := fmt.Sprintf("%s:%d", filepath.Join(repo.dir, config.FileName), r.Line)
+		at := fmt.Sprintf("%s:%d", repo.configFile(), r.Line)
 		expression, err := compiler.Compile("rule "+r.Name, r.Holds, cel.BoolType)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", at, err)
 		}
-		list[i] = verify.Rule{Name: r.Name, Severity: diag.Severity(r.Severity), Path: r.Path, Message: r.Message, Holds: func(object map[string]any) (bool, error) {
+		list[i] = verify.Rule{Name: r.Name, Severity: severityOf(r), Path: r.Path, Message: r.Message, Holds: func(object map[string]any) (bool, error) {
 			value, err := expression.Eval(ctx, object)
 			if err != nil {
 				return false, err
@@ -54,9 +52,6 @@ func rulesOf(ctx context.Context, repo *localRepo) ([]verify.Rule, error) {
 			}
 			return holds, nil
 		}}
-		if r.Severity == "" {
-			list[i].Severity = diag.Error
-		}
 		if r.Match == "" {
 			continue
 		}

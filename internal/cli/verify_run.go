@@ -279,7 +279,7 @@ func (i *ignored) apply(repo *localRepo, found []verify.Finding) ([]verify.Findi
 			if entry.Match != "" {
 				var err error
 				if s.Match, err = manifest.ParsePattern(entry.Match); err != nil {
-					return nil, fmt.Errorf("%s:%d: %w", filepath.Join(repo.dir, config.FileName), entry.Line, err)
+					return nil, fmt.Errorf("%s:%d: %w", repo.configFile(), entry.Line, err)
 				}
 			}
 			list = append(list, s)

@@ -28,6 +28,7 @@ type wavesArguments struct {
 	namespace   string
 	kubeVersion string
 	apiVersions []string
+	plugins     pluginFlags
 	output      output
 	check       string
 }
@@ -75,13 +76,17 @@ func (a *wavesArguments) addRenderFlags(cmd *cobra.Command) {
 	f.StringVarP(&a.namespace, "namespace", "n", "", "destination namespace (default: \"default\", or the Application's)")
 	f.StringVar(&a.kubeVersion, "kube-version", "", "Kubernetes version to render for")
 	f.StringSliceVar(&a.apiVersions, "api-versions", nil, "API versions to render for, besides the built-in ones")
+	a.plugins.addFlag(f)
 }
 
 func (a *wavesArguments) run(ctx context.Context, s Streams) error {
 	if err := a.validate(); err != nil {
 		return err
 	}
-	collector := newWavesCollector(*a, s.In)
+	collector, err := a.collector(s)
+	if err != nil {
+		return err
+	}
 	if err := collector.collect(ctx); err != nil {
 		return err
 	}

@@ -49,6 +49,9 @@ type Forecast struct {
 	*pipeline.Comparison
 	// Restless are the fields that every rendering gives another value.
 	Restless []render.Restless
+	// Configs are what the repositories say of themselves, if they were asked to be
+	// kept.
+	Configs []pipeline.Config
 	// Saved is the plan in the form in which it can be handed to an operation.
 	Saved saved.Plan
 	// First is true when the Application has never been released.
@@ -109,7 +112,7 @@ func (s *session) forecast(ctx context.Context, spec *v1alpha1.Application, op v
 	}
 	s.refuseShared(comparison.Plan, op)
 	f := &Forecast{
-		Comparison: comparison, Restless: desired.Restless(),
+		Comparison: comparison, Restless: desired.Restless(), Configs: desired.Configs,
 		First: s.st.memory.Released == nil && len(s.app.Status.History) == 0, session: s, op: op,
 		Released: s.completed() == s.release(desired),
 	}

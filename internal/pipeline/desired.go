@@ -28,12 +28,21 @@ type Desired struct {
 	Warnings []diag.Diagnostic
 	// External is what the repositories of the sources say that others bring.
 	External []manifest.External
+	// Configs are what the repositories say of themselves, if they were asked to be
+	// kept.
+	Configs []Config
 	// Reused is true when nothing that rendering reads had changed.
 	Reused bool
 
 	// parts are the rendered sources; objects is what somebody handed over.
 	parts   []placed
 	objects []manifest.Object
+}
+
+// Config is what a repository says of itself at the revision that is rendered.
+type Config struct {
+	Repository string
+	Text       []byte
 }
 
 // placed is a rendered source with its index among the application's.

@@ -24,7 +24,7 @@ const maxConfig = 1 << 20
 // readConfig reads what the sources' repositories say that others bring. It is read
 // anew each time: it decides what a rollout waits for, not what is rolled out. What
 // cannot be read is an error of the plan, as otherwise nothing would be waited for.
-func (d *Desired) readConfig(sources []v1alpha1.ApplicationSource, trees []source.Tree) {
+func (d *Desired) readConfig(sources []v1alpha1.ApplicationSource, trees []source.Tree, keep bool) {
 	seen := map[string]bool{}
 	for i, src := range sources {
 		id := src.RepoURL + "@" + trees[i].Revision()
@@ -41,6 +41,9 @@ func (d *Desired) readConfig(sources []v1alpha1.ApplicationSource, trees []sourc
 		}
 		var external []manifest.External
 		if err == nil {
+			if keep {
+				d.Configs = append(d.Configs, Config{src.RepoURL, data})
+			}
 			external, err = config.ParseExternal(config.FileName, data)
 		}
 		d.External = append(d.External, external...)

@@ -64,6 +64,9 @@ type Rendering struct {
 	// Local holds content that stands in the place of what sources name, by the
 	// index of the source: a work tree that is to be looked at before it is pushed.
 	Local map[int]source.Tree
+	// KeepConfig keeps what repositories say of themselves, for those who check what
+	// is rendered.
+	KeepConfig bool
 }
 
 // Renderer renders sources from Git and remembers, per Application, the last
@@ -199,7 +202,7 @@ func (r *Renderer) renderAll(ctx context.Context, req Request, revisions []strin
 	anew := r.anew[req.App]
 	r.mu.Unlock()
 	desired := &Desired{Revisions: revisions, Tools: make([]string, len(req.Sources)), Reused: true}
-	desired.readConfig(req.Sources, trees)
+	desired.readConfig(req.Sources, trees, r.rendering.KeepConfig)
 	for i, src := range req.Sources {
 		if src.Ref != "" && src.Path == "" && src.Chart == "" {
 			continue
