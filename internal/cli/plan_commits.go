@@ -138,7 +138,11 @@ func (a *planArguments) collect(ctx context.Context, s Streams, shared *renderin
 func sidesOf(services []planned) (map[string]*change.Side, error) {
 	sides := map[string]*change.Side{}
 	for _, p := range services {
-		side := &change.Side{Namespace: p.plan.Namespace, Server: p.plan.Server, Objects: p.objects}
+		external, _, err := p.repo.outside()
+		if err != nil {
+			return nil, err
+		}
+		side := &change.Side{Namespace: p.plan.Namespace, Server: p.plan.Server, Objects: p.objects, External: external}
 		if p.app != nil {
 			application, err := influential(p.app)
 			if err != nil {

@@ -49,8 +49,10 @@ type App struct {
 	Namespace string   `json:"namespace,omitempty"`
 	Revisions []string `json:"revisions,omitempty"`
 	// Spec are the fields of the Application itself that change.
-	Spec   []diff.Change `json:"spec,omitempty"`
-	Groups []Group       `json:"groups"`
+	Spec []diff.Change `json:"spec,omitempty"`
+	// Needs are the changes of what it waits for that others bring.
+	Needs  []Need  `json:"needs,omitempty"`
+	Groups []Group `json:"groups"`
 	// Restarts are workloads whose Pods are replaced, Deletes what is taken away,
 	// Replaces what is deleted and made again.
 	Restarts []string `json:"restarts"`
@@ -105,6 +107,8 @@ type Step struct {
 	Restarts bool `json:"restarts,omitempty"`
 	// After are objects of the group that it waits for.
 	After []string `json:"after,omitempty"`
+	// Needs are objects that others bring and that it waits for.
+	Needs []string `json:"needs,omitempty"`
 
 	wait wait
 }
@@ -205,6 +209,7 @@ func (a *App) step(s plan.Step, w against) Step {
 	if step.Restarts {
 		a.Restarts = append(a.Restarts, step.Object)
 	}
+	step.Needs = brought(s)
 	step.wait = waitFor(s, step, w.was(s))
 	return step
 }

@@ -19,6 +19,8 @@ type Side struct {
 	Objects           []manifest.Object
 	// Application is the object itself, nil if nobody has one.
 	Application *unstructured.Unstructured
+	// External is what the repository says that others bring.
+	External []manifest.External
 }
 
 // Compare works out what it takes from base to head. Either may be nil: an
@@ -33,17 +35,19 @@ func Compare(name string, base, head *Side) *App {
 	case head == nil:
 		what, head = Gone, &Side{Namespace: base.Namespace, Server: base.Server}
 	}
+	before := base.placed(name)
+	needs := needsOf(before, head.placed(name))
 	var spec []diff.Change
 	if what == Changed {
 		spec = specChanges(base.Application, head.Application)
-		if len(spec) == 0 && manifest.Digest(base.Objects) == manifest.Digest(head.Objects) && base.Namespace == head.Namespace && base.Server == head.Server {
+		if len(spec)+len(needs) == 0 && manifest.Digest(base.Objects) == manifest.Digest(head.Objects) && base.Namespace == head.Namespace && base.Server == head.Server {
 			return nil
 		}
 	}
-	before := placed(name, base)
-	a := newApp(name, what, plan.Build(input(name, head, before)))
-	a.Spec, a.Base = spec, before
-	a.fill(commits(before))
+	rendered := before.objects()
+	a := newApp(name, what, plan.Build(input(name, head, rendered)))
+	a.Spec, a.Base, a.Needs = spec, rendered, needs
+	a.fill(commits(rendered))
 	return a
 }
 
@@ -55,14 +59,35 @@ func specChanges(base, head *unstructured.Unstructured) []diff.Change {
 	return diff.Compare(head, base, head, diff.Options{})
 }
 
-// placed returns the objects of a side by the keys that a plan gives them.
-func placed(name string, s *Side) map[manifest.Key]manifest.Object {
-	byKey := map[manifest.Key]manifest.Object{}
-	for _, g := range plan.Build(plan.Input{App: name, Namespace: s.Namespace, Server: s.Server, Objects: s.Objects}).Groups {
+// placed are the steps of a side.
+func (s *Side) placed(name string) steps {
+	var list steps
+	for _, g := range plan.Build(plan.Input{App: name, Namespace: s.Namespace, Server: s.Server, Objects: s.Objects, External: s.External}).Groups {
 		for _, step := range g.Steps {
-			if step.Object != nil && step.Key.Name != "" {
-				byKey[step.Key] = *step.Object
+			if step.Object != nil {
+				list = append(list, placedStep{step, g.Phase, g.Wave})
 			}
+		}
+	}
+	return list
+}
+
+// placedStep is a step with where it stands.
+type placedStep struct {
+	plan.Step
+	phase manifest.Phase
+	wave  int
+}
+
+// steps are those of a side, in their order.
+type steps []placedStep
+
+// objects are those whose names are known, by the keys that the plan gives them.
+func (s steps) objects() map[manifest.Key]manifest.Object {
+	byKey := map[manifest.Key]manifest.Object{}
+	for _, step := range s {
+		if step.Key.Name != "" {
+			byKey[step.Key] = *step.Object
 		}
 	}
 	return byKey
@@ -72,9 +97,9 @@ func placed(name string, s *Side) map[manifest.Key]manifest.Object {
 func input(name string, head *Side, before map[manifest.Key]manifest.Object) plan.Input {
 	in := plan.Input{
 		App: name, Namespace: head.Namespace, Server: head.Server, Objects: head.Objects,
-		Live: map[manifest.Key]plan.Live{}, Options: plan.Options{Prune: true},
+		Live: map[manifest.Key]plan.Live{}, Options: plan.Options{Prune: true}, External: head.External,
 	}
-	after := placed(name, head)
+	after := head.placed(name).objects()
 	for key, was := range before {
 		now, kept := after[key]
 		switch {

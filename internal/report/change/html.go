@@ -25,7 +25,7 @@ func HTML(apps []*App, unchanged int) (string, error) {
 			}
 			return p
 		},
-		"value": value, "gate": Gate.line, "acting": acting, "unchanged": unchangedIn, "head": (*App).head,
+		"value": value, "gate": Gate.line, "need": Need.line, "acting": acting, "unchanged": unchangedIn, "head": (*App).head,
 		"common": func(a *App) []string {
 			lines, _ := a.common()
 			for i, text := range lines {
@@ -83,6 +83,7 @@ td { padding: .1rem .6rem .1rem 0; vertical-align: top; overflow-wrap: anywhere 
 {{with .Expected}}{{if .Gates}}<h3>Waits: {{times .}}</h3>{{$all := .Took.Duration}}{{if $all}}<div class="bar">{{range .Critical}}<span style="{{share .Took.Duration $all}}" title="{{.Phase}}/{{.Wave}} {{.Object}} {{span .Took.Duration}}"></span>{{end}}</div>{{end}}
 <ul>{{range .Gates}}<li>{{gate .}}</li>{{end}}</ul>{{end}}{{end}}
 {{range .Spec}}<table><tr><td>Application {{path .Path}}</td><td><span class="was">{{value .Live}}</span> <span class="now">{{value .Desired}}</span></td></tr></table>{{end}}
+{{with .Needs}}<ul>{{range .}}<li>{{need .}}</li>{{end}}</ul>{{end}}
 {{with common .}}<h3>In many objects</h3><ul>{{range .}}<li class="fields">{{.}}</li>{{end}}</ul>{{end}}
 {{range .Groups}}{{$same := unchanged .}}{{if not (acting .)}}<h3>{{title .}} · {{$same}} unchanged</h3>{{else}}<h3>{{title .}}</h3>
 {{range acting .}}<div class="step"><b class="{{.Action}}">{{.Action}}</b><div>{{.Object}}{{with remark .}} <span class="faint">{{.}}</span>{{end}}

@@ -167,7 +167,7 @@ func (c *comment) addApp(a *App) {
 		return
 	}
 	// A line has more than ten characters.
-	for most := min(steps(a), c.room()/10); most > 0; most /= 2 {
+	for most := min(stepsOf(a), c.room()/10); most > 0; most /= 2 {
 		if cut := details(a, false, most); len(cut) <= c.room() {
 			c.add(cut)
 			return
@@ -176,7 +176,7 @@ func (c *comment) addApp(a *App) {
 	c.leftOut++
 }
 
-func steps(a *App) int {
+func stepsOf(a *App) int {
 	n := 0
 	for _, g := range a.Groups {
 		n += len(acting(g))
@@ -194,6 +194,9 @@ func details(a *App, fields bool, most int) string {
 	}
 	for _, c := range a.Spec {
 		fmt.Fprintf(&b, "- Application %s\n", code(line(c)))
+	}
+	for _, n := range a.Needs {
+		fmt.Fprintf(&b, "- %s\n", plain(n.line()))
 	}
 	lines, in := a.common()
 	if fields {

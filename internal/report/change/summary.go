@@ -121,6 +121,9 @@ func (s Step) remark() string {
 			words = append(words, w)
 		}
 	}
+	if len(s.Needs) > 0 && s.Acts() {
+		words = append(words, "waits for "+strings.Join(s.Needs, ", ")+", which others bring")
+	}
 	if s.Restarts {
 		words = append(words, "its Pods are replaced")
 	}

@@ -16,6 +16,9 @@ func Text(apps []*App, unchanged int) string {
 		for _, c := range a.Spec {
 			fmt.Fprintf(&b, "  Application  %s\n", line(c))
 		}
+		for _, n := range a.Needs {
+			fmt.Fprintf(&b, "  Needs        %s\n", n.line())
+		}
 		lines, in := a.common()
 		for _, text := range lines {
 			fmt.Fprintf(&b, "  in %d objects  %s\n", in[text], text)
