@@ -6,6 +6,7 @@ package machine
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/wavetrain/wavetrain/internal/health"
@@ -77,7 +78,7 @@ func (t *turn) hookGate(task *task) bool {
 	}
 	if state, message := hookResult(task.key, o); state != Applied {
 		t.edit(task).Retry = state == Failed
-		t.settle(task, state, message)
+		t.settle(task, state, task.gate.overdue(o, message))
 		return false
 	}
 	if o.Deleting {
@@ -311,7 +312,21 @@ func (t *turn) degraded(task *task, o Observation, flaps bool) string {
 		t.wake(end)
 		return ""
 	}
-	return o.reason()
+	return task.gate.overdue(o, o.reason())
+}
+
+// overdue adds to a verdict that says only that time is up what took the time.
+func (g *gate) overdue(o Observation, verdict string) string {
+	if !timeIsUp(o) || g.blocked == "" || strings.Contains(verdict, g.blocked) {
+		return verdict
+	}
+	return join(verdict, "until then: "+g.blocked)
+}
+
+// timeIsUp reports whether an object has run, or is just running, into a deadline of
+// its own: what is said of it from then on is no reason.
+func timeIsUp(o Observation) bool {
+	return o.Health.Reason == "DeadlineExceeded" || o.Health.Reason == "ProgressDeadlineExceeded"
 }
 
 // ownDuration is what the object says itself about a wait for it, with a sync

@@ -79,6 +79,8 @@ type gate struct {
 	// since is when the wait began; degraded, stuck and gone are when the object
 	// was first seen in that condition, zero while it is not.
 	since, degraded, stuck, gone time.Time
+	// blocked is what held the object up when it was looked at last.
+	blocked string
 }
 
 // New returns a machine that continues the attempt of rec with p. For a resumed

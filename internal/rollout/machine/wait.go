@@ -125,6 +125,9 @@ type waiting struct {
 // await notes that the task waits for the object o.
 func (t *turn) await(task *task, kind waitKind, object manifest.Key, o Observation) {
 	begin(&task.gate.since, t.now)
+	if !timeIsUp(o) {
+		task.gate.blocked = o.Blocked
+	}
 	reason := o.reason()
 	if kind == deletion {
 		reason = o.keptBy()

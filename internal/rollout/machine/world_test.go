@@ -55,6 +55,8 @@ type world struct {
 	waits []string
 	// written are the steps that this attempt has written, over all crashes.
 	written map[string]bool
+	// blocked is what holds objects up while they are waited for.
+	blocked map[string]string
 }
 
 func emptyWorld() *world {
@@ -118,7 +120,11 @@ func (w *world) restart() *machine.Machine {
 
 func (w *world) observe(key manifest.Key) machine.Observation {
 	u, _ := w.cluster.Get(key)
-	return machine.Observe(u, nil, health.Context{})
+	o := machine.Observe(u, nil, health.Context{})
+	if o.Health.Status == health.Progressing {
+		o.Blocked = w.blocked[key.Name]
+	}
+	return o
 }
 
 func (w *world) run(t testRun) {
