@@ -43,6 +43,11 @@ func openLocalRepo(start string) (*localRepo, error) {
 	if err != nil {
 		return nil, err
 	}
+	return openRepositoryAt(dir)
+}
+
+// openRepositoryAt opens the repository whose root a directory is.
+func openRepositoryAt(dir string) (*localRepo, error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return nil, fmt.Errorf("open repository: %w", err)

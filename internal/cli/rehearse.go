@@ -165,6 +165,7 @@ func (a *rehearseArguments) rehearse(ctx context.Context, s Streams, c *rehearse
 	defer endWorkers()
 	opts := rehearse.Options{
 		Work: work, Env: s.gitEnv(), URLs: urls, Scheme: scheme, Rendering: rendering, Log: newLogger(logs, logText, 0), Keep: a.keep,
+		Verify: verifyRehearsed,
 		Prepare: func(ctx context.Context, cfg *rest.Config, rewrites map[string]string) error {
 			c, err := client.New(cfg, client.Options{Scheme: scheme})
 			if err != nil {

@@ -195,19 +195,6 @@ func (r renderers) besides(p *plan.Plan, k manifest.Key) string {
 	return ""
 }
 
-// ignoresOf tells which fields an Application leaves to others.
-func ignoresOf(app *v1alpha1.Application) func(manifest.Key, string) bool {
-	if app == nil {
-		return nil
-	}
-	return func(k manifest.Key, pointer string) bool {
-		return slices.ContainsFunc(app.Spec.IgnoreDifferences, func(r v1alpha1.ResourceIgnoreDifferences) bool {
-			return r.Kind == k.Kind && (r.Group == k.Group || r.Group == "*") && (r.Name == "" || r.Name == k.Name) &&
-				(r.Namespace == "" || r.Namespace == k.Namespace) && slices.Contains(r.JSONPointers, pointer)
-		})
-	}
-}
-
 // plaintext looks for credentials in value files, each once, and in the values
 // that the Application itself gives.
 func (s planned) plaintext(scanned map[string]bool) []verify.Finding {

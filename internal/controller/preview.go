@@ -168,5 +168,11 @@ func (p *Preview) Holders(key manifest.Key) []manifest.Key {
 	return inventory.Holders(key, users)
 }
 
+// Objects is the rendered set, hooks included, in the order of rendering.
+func (p *Preview) Objects() ([]manifest.Object, error) { return p.session.compared.Objects() }
+
+// Looked are the objects that charts asked the cluster for.
+func (p *Preview) Looked() []string { return p.session.compared.Looked() }
+
 // Close ends the connection to the cluster.
 func (p *Preview) Close() { p.apps.end() }

@@ -4,6 +4,7 @@
 package pipeline
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -101,6 +102,21 @@ func combined(parts []placed) string {
 // Asks tells whether charts asked something of the cluster.
 func (d *Desired) Asks() bool {
 	return slices.ContainsFunc(d.parts, func(p placed) bool { return len(p.lookups) > 0 })
+}
+
+// Looked are the objects that charts asked the cluster for, as "Kind/name"; the name
+// is * for all of a kind.
+func (d *Desired) Looked() []string {
+	var list []string
+	for _, p := range d.parts {
+		for _, answer := range p.lookups {
+			// The API version, the kind, the namespace and the name.
+			of := answer.Of
+			list = append(list, of[1]+"/"+cmp.Or(of[3], "*"))
+		}
+	}
+	slices.Sort(list)
+	return slices.Compact(list)
 }
 
 // StillAnswered tells whether what charts asked of the cluster would be answered

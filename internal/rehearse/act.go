@@ -109,7 +109,7 @@ func (w *world) commit(ctx context.Context, s Step) error {
 	if err != nil {
 		return err
 	}
-	commit, err := w.commitTo(ctx, "main", c)
+	commit, err := w.commitTo(ctx, mainBranch, c)
 	if err != nil {
 		return err
 	}
@@ -132,20 +132,24 @@ func (w *world) announce(ctx context.Context) error {
 	return errors.Join(last, ignoreTimeout(err, last))
 }
 
-// commitTo commits the content that a step describes to a branch.
+// mainBranch is the branch that Applications follow.
+const mainBranch = "main"
+
+// commitTo commits the content that a step describes to a branch, and keeps it: what
+// is looked at later is read from there.
 func (w *world) commitTo(ctx context.Context, branch string, c commitStep) (string, error) {
 	root := filepath.Join(w.dir, filepath.FromSlash(c.Rev))
 	if info, err := os.Stat(root); err != nil || !info.IsDir() {
 		return "", fmt.Errorf("there is no revision %s in %s", c.Rev, w.dir)
 	}
 	if len(c.Put)+len(c.Drop) == 0 {
+		w.contents[branch] = root
 		return w.repo.Commit(ctx, branch, os.DirFS(root))
 	}
 	made, err := os.MkdirTemp(w.opts.Work, "commit-")
 	if err != nil {
 		return "", err
 	}
-	defer func() { _ = os.RemoveAll(made) }()
 	if err := os.CopyFS(made, os.DirFS(root)); err != nil {
 		return "", err
 	}
@@ -170,6 +174,7 @@ func (w *world) commitTo(ctx context.Context, branch string, c commitStep) (stri
 			return "", err
 		}
 	}
+	w.contents[branch] = made
 	return w.repo.Commit(ctx, branch, os.DirFS(made))
 }
 

@@ -10,7 +10,6 @@ import (
 	"io/fs"
 	"maps"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -21,6 +20,7 @@ import (
 
 	"github.com/wavetrain/wavetrain/api/v1alpha1"
 	"github.com/wavetrain/wavetrain/internal/controller"
+	"github.com/wavetrain/wavetrain/internal/diag"
 	"github.com/wavetrain/wavetrain/internal/manifest"
 	"github.com/wavetrain/wavetrain/internal/pipeline"
 	"github.com/wavetrain/wavetrain/internal/plan"
@@ -41,14 +41,19 @@ type latest struct {
 // cluster.
 type view struct {
 	app     *v1alpha1.Application
+	written manifest.Object
 	plan    *plan.Plan
 	holders map[manifest.Key][]manifest.Key
 	// deletion is true for the plan of a deletion.
 	deletion *controller.Dismantling
-	// restless are the fields that every rendering gives another value.
+	// objects is the rendered set in its order.
+	objects []manifest.Object
+	// looked are the objects that charts asked the cluster for.
+	looked []string
+	// restless are the fields that every rendering gives another value, warnings what
+	// else there is to say about the rendering that the plan does not.
 	restless []render.Restless
-	// external is what the repository says that others bring.
-	external []manifest.External
+	warnings []diag.Diagnostic
 	live     verify.Live
 	close    func()
 	// dismantle plans the Application's deletion.
@@ -61,13 +66,14 @@ func (w *world) look(ctx context.Context, s Step) error {
 	if err != nil {
 		return err
 	}
-	rev, branch := w.chronicle.current(), ""
+	rev, branch, content := w.chronicle.current(), "", w.contents[mainBranch]
 	if l.Rev != "" {
 		rev, branch = l.Rev, "rehearse-"+l.Rev
 		commit, err := w.commitTo(ctx, branch, commitStep{Rev: l.Rev})
 		if err != nil {
 			return err
 		}
+		content = w.contents[branch]
 		w.chronicle.name(commit, l.Rev)
 		if err := w.announce(ctx); err != nil {
 			return err
@@ -78,7 +84,9 @@ func (w *world) look(ctx context.Context, s Step) error {
 		return err
 	}
 	w.begin(s.Verb)
-	for _, app := range apps {
+	var subjects []Subject
+	for _, one := range apps {
+		app := one.Application
 		if err := w.adopt(ctx, app); err != nil {
 			return err
 		}
@@ -86,24 +94,41 @@ func (w *world) look(ctx context.Context, s Step) error {
 			follow(app, branch)
 		}
 		v, err := w.view(ctx, app, l.Cluster == "none")
-		if s.Verb == "render" {
-			w.keepRendering(ctx, app, rev, v, err)
-		} else {
+		if v != nil {
+			v.written = one.written
+			defer v.close()
+		}
+		switch s.Verb {
+		case "render":
+			w.keepRendering(ctx, app, rev, content, v, err)
+		case "plan":
 			if l.Delete && v != nil {
 				v.deletion, err = v.dismantle(ctx)
 			}
-			w.keep(s.Verb, appLabel(app.Namespace, app.Name), rev, v, err)
+			w.keepPlan(appLabel(app.Namespace, app.Name), rev, v, err)
+		case "verify":
+			if subject := w.subject(v, appLabel(app.Namespace, app.Name), err); subject != nil {
+				subjects = append(subjects, *subject)
+			}
 		}
-		if v != nil {
-			v.close()
+	}
+	if len(subjects) > 0 {
+		if err := w.verify(ctx, content, subjects); err != nil {
+			return err
 		}
 	}
 	return ctx.Err()
 }
 
+// application is one as a file has it.
+type application struct {
+	*v1alpha1.Application
+	written manifest.Object
+}
+
 // applications reads the Applications of files.
-func (w *world) applications(files []string) ([]*v1alpha1.Application, error) {
-	var apps []*v1alpha1.Application
+func (w *world) applications(files []string) ([]application, error) {
+	var apps []application
 	for _, file := range files {
 		objects, err := w.read(file)
 		if err != nil {
@@ -120,7 +145,7 @@ func (w *world) applications(files []string) ([]*v1alpha1.Application, error) {
 			if app.Namespace == "" {
 				app.Namespace = controller.DefaultNamespace
 			}
-			apps = append(apps, app)
+			apps = append(apps, application{app, o})
 		}
 	}
 	return apps, nil
@@ -155,7 +180,12 @@ func (w *world) view(ctx context.Context, app *v1alpha1.Application, offline boo
 	if err != nil {
 		return nil, err
 	}
-	v := &view{app: app, plan: preview.Plan, restless: preview.Restless, external: preview.External, holders: map[manifest.Key][]manifest.Key{}, live: cluster{ctx, preview}, close: preview.Close, dismantle: preview.Dismantle}
+	objects, err := preview.Objects()
+	if err != nil {
+		preview.Close()
+		return nil, err
+	}
+	v := &view{app: app, plan: preview.Plan, objects: objects, looked: preview.Looked(), restless: preview.Restless, holders: map[manifest.Key][]manifest.Key{}, live: cluster{ctx, preview}, close: preview.Close, dismantle: preview.Dismantle}
 	for _, c := range preview.Superfluous {
 		if c.Holder != (manifest.Key{}) {
 			v.holders[c.Key] = preview.Holders(c.Key)
@@ -188,12 +218,11 @@ func (w *world) viewOffline(ctx context.Context, app *v1alpha1.Application) (*vi
 		return nil, err
 	}
 	return &view{
-		app: app, close: func() {}, restless: desired.Restless(),
+		app: app, close: func() {}, objects: objects, restless: desired.Restless(), warnings: desired.Warnings,
 		dismantle: func(context.Context) (*controller.Dismantling, error) {
 			return nil, errors.New("a deletion cannot be planned without the cluster: what it deletes is there")
 		},
-		plan:     plan.Build(plan.Input{App: app.Name, Namespace: req.Namespace, Server: app.Spec.Destination.Server, Revisions: revisions, Objects: objects, External: desired.External}),
-		external: desired.External,
+		plan: plan.Build(plan.Input{App: app.Name, Namespace: req.Namespace, Server: app.Spec.Destination.Server, Revisions: revisions, Objects: objects, External: desired.External}),
 	}, nil
 }
 
@@ -221,42 +250,28 @@ func (w *world) begin(verb string) {
 	}
 }
 
-// keep keeps what a command gives for an Application.
-func (w *world) keep(verb, app, rev string, v *view, err error) {
-	switch verb {
-	case "plan":
-		p := Plan{App: app, Rev: rev, Groups: []Group{}, Ignored: []Note{}, Skipped: []Note{}, Moved: []Move{}, OnDeletion: []Group{}}
-		if err != nil {
-			p.Error = err.Error()
-		} else {
-			p = describe(v, rev)
-		}
-		w.latest.plans = append(w.latest.plans, p)
-		w.result.Plan = append(w.result.Plan, p)
-	case "verify":
-		var found []findings.Finding
-		if err != nil {
-			found = []findings.Finding{{Code: "render-failed", Severity: "error", App: app, Message: err.Error()}}
-		} else {
-			found = findings.Of(app, verify.Run(verify.Input{
-				Plan: v.plan, Live: v.live, External: v.external, Ignores: ignores(v.app), Unstable: v.unstable(),
-			}))
-		}
-		w.latest.found = append(w.latest.found, found...)
-		w.result.Findings = append(w.result.Findings, found...)
+// keepPlan keeps the plan of an Application.
+func (w *world) keepPlan(app, rev string, v *view, err error) {
+	p := Plan{App: app, Rev: rev, Groups: []Group{}, Ignored: []Note{}, Skipped: []Note{}, Moved: []Move{}, OnDeletion: []Group{}}
+	if err != nil {
+		p.Error = err.Error()
+	} else {
+		p = describe(v, rev)
 	}
+	w.latest.plans = append(w.latest.plans, p)
+	w.result.Plan = append(w.result.Plan, p)
 }
 
 // keepRendering keeps what an Application renders, and the value files that went
 // into it.
-func (w *world) keepRendering(ctx context.Context, app *v1alpha1.Application, rev string, v *view, err error) {
+func (w *world) keepRendering(ctx context.Context, app *v1alpha1.Application, rev, content string, v *view, err error) {
 	r := Rendered{App: appLabel(app.Namespace, app.Name), Rev: rev}
 	if err != nil {
 		r.Error = err.Error()
 	} else {
 		r.Objects = manifests(v.plan)
 	}
-	files := os.DirFS(filepath.Join(w.dir, filepath.FromSlash(rev)))
+	files := os.DirFS(content)
 	refs := map[string]fs.FS{}
 	for _, s := range app.Spec.EffectiveSources() {
 		if s.Ref != "" {
@@ -275,23 +290,6 @@ func (w *world) keepRendering(ctx context.Context, app *v1alpha1.Application, re
 	w.result.Rendered = append(w.result.Rendered, r)
 }
 
-// unstable gives the restless fields the keys that their objects have in the plan.
-func (v *view) unstable() []verify.UnstableField {
-	var list []verify.UnstableField
-	for _, r := range v.restless {
-		at := r.Object
-		for _, g := range v.plan.Groups {
-			for _, s := range g.Steps {
-				if s.Key.GroupKind() == at.GroupKind() && s.Key.Name == at.Name && (at.Namespace == "" || at.Namespace == s.Key.Namespace) {
-					at = s.Key
-				}
-			}
-		}
-		list = append(list, verify.UnstableField{Object: at, Field: r.Field, Cause: r.Cause, GuardedBy: r.GuardedBy})
-	}
-	return list
-}
-
 // paths are files by where they lie in the repository: $ref/ stands for its root.
 func paths(files []string) []string {
 	list := make([]string, len(files))
@@ -301,14 +299,6 @@ func paths(files []string) []string {
 		}
 	}
 	return list
-}
-
-func ignores(app *v1alpha1.Application) func(manifest.Key, string) bool {
-	return func(k manifest.Key, pointer string) bool {
-		return slices.ContainsFunc(app.Spec.IgnoreDifferences, func(r v1alpha1.ResourceIgnoreDifferences) bool {
-			return r.Kind == k.Kind && (r.Group == k.Group || r.Group == "*") && (r.Name == "" || r.Name == k.Name) && slices.Contains(r.JSONPointers, pointer)
-		})
-	}
 }
 
 // describe gives a plan the form of results.
@@ -327,6 +317,17 @@ func describe(v *view, rev string) Plan {
 	}
 	for _, m := range v.plan.Moved {
 		p.Moved = append(p.Moved, Move{m.Key.Short(), m.From, m.To, m.Because.Short()})
+	}
+	p.Inputs = v.looked
+	for _, g := range v.plan.Groups {
+		for _, s := range g.Steps {
+			for _, need := range s.Needs {
+				p.Why = append(p.Why, Need{s.Key.Short(), need.Object.Short(), need.Producer.Short()})
+			}
+			if s.Later != "" {
+				p.NotDryRun = append(p.NotDryRun, s.Key.Short())
+			}
+		}
 	}
 	return p
 }

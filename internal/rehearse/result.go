@@ -74,6 +74,13 @@ type Plan struct {
 	Skipped    []Note  `json:"skipped"`
 	Moved      []Move  `json:"moved"`
 	OnDeletion []Group `json:"onDeletion"`
+	// Why are the objects that steps need and other steps bring about.
+	Why []Need `json:"why,omitempty"`
+	// Inputs are the objects that charts ask the cluster for: "Secret/db".
+	Inputs []string `json:"inputs,omitempty"`
+	// NotDryRun are the objects that the API server can judge only when their turn
+	// comes.
+	NotDryRun []string `json:"notDryRun,omitempty"`
 	// Error says why there is no plan.
 	Error string `json:"error,omitempty"`
 }
@@ -89,6 +96,13 @@ type Group struct {
 	HeldBy map[string][]string `json:"heldBy,omitempty"`
 	// Keep are superfluous objects that stay.
 	Keep []string `json:"keep,omitempty"`
+}
+
+// Need is an object that another needs, and what brings it about.
+type Need struct {
+	Subject    string `json:"subject"`
+	Needs      string `json:"needs"`
+	ProducedBy string `json:"producedBy"`
 }
 
 // Note is an object and a remark.

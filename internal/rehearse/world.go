@@ -28,6 +28,7 @@ import (
 	"github.com/wavetrain/wavetrain/internal/event"
 	"github.com/wavetrain/wavetrain/internal/gitserver"
 	"github.com/wavetrain/wavetrain/internal/pipeline"
+	"github.com/wavetrain/wavetrain/internal/report/findings"
 	"github.com/wavetrain/wavetrain/internal/sandbox"
 	"github.com/wavetrain/wavetrain/internal/source"
 	"github.com/wavetrain/wavetrain/internal/timeline"
@@ -50,6 +51,8 @@ type Options struct {
 	// Wavetrain, the control namespace, and Secrets that say where url is really
 	// fetched from. Required.
 	Prepare func(ctx context.Context, cfg *rest.Config, rewrites map[string]string) error
+	// Verify runs the checks on Applications whose sources lie in a directory. Required.
+	Verify func(ctx context.Context, dir string, subjects []Subject) ([]findings.Finding, error)
 	// RuleSets are shipped rules of the simulation; their kinds are installed with
 	// them.
 	RuleSets []string
@@ -92,6 +95,8 @@ type world struct {
 	// head is the commit of the branch, headAt when it was made.
 	head   string
 	headAt time.Time
+	// contents are the directories with the content of branches.
+	contents map[string]string
 	// clock is ahead of the real one by what was skipped.
 	clock *clock
 	// expected is when the simulation had something to do last.
@@ -127,7 +132,7 @@ func (r *running) end() error {
 
 // start brings everything up.
 func start(ctx context.Context, c *Case, opts Options) (*world, error) {
-	w := &world{opts: opts, dir: c.Dir, brisk: c.Brisk, life: ctx, chronicle: newChronicle(opts.Tell), rollouts: newRollouts(opts.Progress), result: &Result{}, clock: &clock{}}
+	w := &world{opts: opts, dir: c.Dir, brisk: c.Brisk, life: ctx, chronicle: newChronicle(opts.Tell), rollouts: newRollouts(opts.Progress), result: &Result{}, clock: &clock{}, contents: map[string]string{}}
 	w.rollouts.at, w.chronicle.ahead = w.clock.at, w.clock.ahead
 	stage := opts.Stage
 	if stage == nil {

@@ -142,6 +142,8 @@ func Alias(code string) string {
 		return "dependency-not-rendered"
 	case "extraneous-but-not-ours":
 		return "extraneous-not-ours"
+	case "crd-prune-would-delete":
+		return "prune-blast"
 	case "replicas-and-autoscaler":
 		return "replica-fight"
 	}
