@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -138,7 +139,9 @@ func onlyConfiguration(obj any) (any, error) {
 type Controller struct {
 	opts    Options
 	manager manager.Manager
-	apps    *applications
+	// ready is set once the caches are complete.
+	ready atomic.Bool
+	apps  *applications
 	// webhooks bounds the memory of their requests.
 	webhooks *semaphore.Weighted
 }
@@ -167,7 +170,9 @@ func New(opts Options) (*Controller, error) {
 	}
 	small := packer{codec}
 	cached := cache.Options{
-		DefaultNamespaces: map[string]cache.Config{opts.Namespace: {}},
+		// A read that has a watch opened waits for it, and with it a worker.
+		ReaderFailOnMissingInformer: true,
+		DefaultNamespaces:           map[string]cache.Config{opts.Namespace: {}},
 		ByObject: map[client.Object]cache.ByObject{
 			// Other people's Secrets are none of our business.
 			&corev1.Secret{}: {Label: labels.NewSelector().Add(*onlyArgoSecrets)},
@@ -209,11 +214,17 @@ func (c *Controller) Run(ctx context.Context) error {
 		return err
 	}
 	defer release()
+	if err := c.watch(ctx); err != nil {
+		return err
+	}
 	// Before the first look at an Application, which would not find its project.
 	if err := c.bootstrap(ctx); err != nil {
 		return err
 	}
 	defer c.apps.abandon()
+	if err := c.manager.Add(replicaRunnable(c.complete)); err != nil {
+		return err
+	}
 	if err := c.manager.Start(ctx); err != nil && !errors.Is(err, context.Canceled) {
 		return err
 	}
@@ -256,6 +267,34 @@ func (c *Controller) createMissing(ctx context.Context, obj client.Object) error
 	}
 	return nil
 }
+
+// watch has everything known that is read, before the first Application is looked
+// at and on replicas that only stand by.
+func (c *Controller) watch(ctx context.Context) error {
+	for _, read := range []client.Object{
+		&v1alpha1.Application{}, &v1alpha1.AppProject{}, &releasev1alpha1.ReleaseRecord{}, &corev1.ConfigMap{}, &corev1.Secret{},
+	} {
+		if _, err := c.manager.GetCache().GetInformer(ctx, read); err != nil {
+			return fmt.Errorf("watch %T: %w", read, err)
+		}
+	}
+	return nil
+}
+
+// complete is run when the caches are complete.
+func (c *Controller) complete(context.Context) error {
+	c.ready.Store(true)
+	return nil
+}
+
+// replicaRunnable runs once the caches are complete, on every replica.
+type replicaRunnable func(context.Context) error
+
+// Start implements manager.Runnable.
+func (r replicaRunnable) Start(ctx context.Context) error { return r(ctx) }
+
+// NeedLeaderElection implements manager.LeaderElectionRunnable.
+func (r replicaRunnable) NeedLeaderElection() bool { return false }
 
 // leaderRunnable runs once, on the leader.
 type leaderRunnable func(context.Context) error

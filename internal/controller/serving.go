@@ -5,6 +5,7 @@ package controller
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -32,7 +33,7 @@ func (c *Controller) endpoints() []endpoint {
 	webhooks.Handle(WebhookPath, c.Webhooks())
 	all := []endpoint{
 		{"metrics", "metrics-address", c.opts.MetricsAddress, measures(c.opts.Profiling), 0},
-		{"health", "health-address", c.opts.HealthAddress, probes(), time.Minute},
+		{"health", "health-address", c.opts.HealthAddress, c.probes(), time.Minute},
 		{"webhooks", "webhook-address", c.opts.WebhookAddress, webhooks, time.Minute},
 	}
 	var wanted []endpoint
@@ -91,13 +92,21 @@ func measures(profiles bool) http.Handler {
 	return mux
 }
 
-// probes answer Kubernetes' questions after life and readiness.
-func probes() http.Handler {
+// probes answer Kubernetes' questions after life and readiness: who is ready has
+// seen what is there.
+func (c *Controller) probes() http.Handler {
 	mux := http.NewServeMux()
-	for path, name := range map[string]string{"/healthz": "live", "/readyz": "ready"} {
-		handler := http.StripPrefix(path, &healthz.Handler{Checks: map[string]healthz.Checker{name: healthz.Ping}})
+	for path, checks := range map[string]map[string]healthz.Checker{"/healthz": {"live": healthz.Ping}, "/readyz": {"caches": c.cachesComplete}} {
+		handler := http.StripPrefix(path, &healthz.Handler{Checks: checks})
 		mux.Handle(path, handler)
 		mux.Handle(path+"/", handler)
 	}
 	return mux
+}
+
+func (c *Controller) cachesComplete(*http.Request) error {
+	if !c.ready.Load() {
+		return errors.New("what the cluster holds has not been read yet")
+	}
+	return nil
 }
