@@ -118,11 +118,17 @@ func (p *process) client(t *testing.T) kubernetes.Interface {
 	return client
 }
 
+// eventuallyWithin is long: packages are tested side by side on few cores.
+const eventuallyWithin = 3 * time.Minute
+
+// held is how long only a stop takes that a part or a client holds up: until the control plane gives up waiting.
+const held = 25 * time.Second
+
 // eventually asks until the answer is yes. Most tests await an effect of a controller for which there is nothing better
 // to wait on.
 func eventually(t *testing.T, what string, done func(ctx context.Context) (bool, error)) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), eventuallyWithin)
 	defer cancel()
 	ticker := time.NewTicker(50 * time.Millisecond)
 	defer ticker.Stop()
@@ -134,7 +140,7 @@ func eventually(t *testing.T, what string, done func(ctx context.Context) (bool,
 		select {
 		case <-ticker.C:
 		case <-ctx.Done():
-			t.Fatalf("%s: not within 30 s (%v)", what, err)
+			t.Fatalf("%s: not within %s (%v)", what, eventuallyWithin, err)
 		}
 	}
 }
@@ -168,8 +174,8 @@ func TestRestartContinues(t *testing.T) {
 	}
 	took := time.Since(began)
 	t.Logf("stopped in %s", took.Round(time.Millisecond))
-	if took > 5*time.Second {
-		t.Errorf("stopping took %s, want at most 5 s", took)
+	if took > held {
+		t.Errorf("stopping took %s, something has held it up", took)
 	}
 	log, err := os.ReadFile(filepath.Join(dir, "sandbox.log"))
 	if err != nil {
@@ -271,8 +277,8 @@ func TestStopsWhileStarting(t *testing.T) {
 	if err := p.wait(); err != nil {
 		t.Errorf("SIGTERM: %v: %s", err, p.stderr)
 	}
-	if took := time.Since(began); took > 5*time.Second {
-		t.Errorf("stopping took %s, want at most 5 s", took)
+	if took := time.Since(began); took > held {
+		t.Errorf("stopping took %s, something has held it up", took)
 	}
 }
 
@@ -292,8 +298,8 @@ func TestStopsWithItsParent(t *testing.T) {
 	if err := p.wait(); err != nil {
 		t.Errorf("end of standard input: %v: %s", err, p.stderr)
 	}
-	if took := time.Since(began); took > 5*time.Second {
-		t.Errorf("stopping took %s, want at most 5 s", took)
+	if took := time.Since(began); took > held {
+		t.Errorf("stopping took %s, something has held it up", took)
 	}
 	if _, err := os.Stat(p.DataDir); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("the temporary data directory is still there: %v", err)

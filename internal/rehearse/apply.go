@@ -35,7 +35,7 @@ const (
 	by          = "kubectl-edit"
 	lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
 	// patience is how long something that is expected is waited for.
-	patience = 30 * time.Second
+	patience = 2 * time.Minute
 )
 
 // read returns the objects of a file of the case.

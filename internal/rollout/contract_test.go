@@ -214,7 +214,7 @@ func changesAreTold(p *place) {
 		if c.UID != live.GetUID() {
 			p.Errorf("told of %q, want %q", c.UID, live.GetUID())
 		}
-	case <-time.After(30 * time.Second):
+	case <-time.After(2 * time.Minute):
 		p.Error("nobody was told of a new object")
 	}
 }
@@ -441,7 +441,7 @@ func pruneYieldsToAUser(p *place) {
 // gone waits until an object and what it owns have disappeared.
 func (p *place) gone(u *unstructured.Unstructured) {
 	p.Helper()
-	deadline := time.Now().Add(time.Minute)
+	deadline := time.Now().Add(3 * time.Minute)
 	for {
 		_, there := p.cluster.Get(manifest.KeyOf(u))
 		if !there && len(p.cluster.Children(u.GetUID())) == 0 {

@@ -23,6 +23,8 @@ const rules = `
 rules:
 - match: {kind: Job, name: bad*}
   failAfter: 1s
+- match: {kind: Job, name: init}
+  succeedAfter: 10s
 - match: {kind: Job, name: never*}
   neverFinish: true
 - match: {kind: Deployment, name: lacking*}

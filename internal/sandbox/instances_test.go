@@ -174,7 +174,7 @@ func countNodes(t *testing.T, kubeconfig string) int {
 // Up has let go of it.
 func awaitState(t *testing.T, instances sandbox.Instances, want sandbox.State) {
 	t.Helper()
-	timeout := time.After(10 * time.Second)
+	timeout := time.After(time.Minute)
 	ticker := time.NewTicker(10 * time.Millisecond)
 	defer ticker.Stop()
 	for {
@@ -188,7 +188,7 @@ func awaitState(t *testing.T, instances sandbox.Instances, want sandbox.State) {
 		select {
 		case <-ticker.C:
 		case <-timeout:
-			t.Fatalf("%s after 10 s, want %s", status.State, want)
+			t.Fatalf("%s after a minute, want %s", status.State, want)
 		}
 	}
 }

@@ -142,10 +142,10 @@ func (s *Sandbox) Done() <-chan struct{} { return s.done }
 func (s *Sandbox) Err() error { return s.err }
 
 // stopTimeout is how long a sandbox may take to stop before it is killed.
-const stopTimeout = 10 * time.Second
+const stopTimeout = 45 * time.Second
 
-// Stop stops the sandbox and waits for its end: politely at first, with force when the context ends or after ten
-// seconds. Stopping what has stopped is no error.
+// Stop stops the sandbox and waits for its end: politely at first, with force when the context ends or after
+// stopTimeout. Stopping what has stopped is no error.
 func (s *Sandbox) Stop(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, stopTimeout)
 	defer cancel()

@@ -26,7 +26,7 @@ import (
 )
 
 // startTimeout is generous: packages are tested side by side on few cores.
-const startTimeout = 90 * time.Second
+const startTimeout = 4 * time.Minute
 
 // Options describe the control plane a test needs.
 type Options struct {
@@ -170,7 +170,7 @@ func (e *Env) awaitServiceAccount(t testing.TB, client kubernetes.Interface, nam
 		t.Fatalf("wait for service account: %v", err)
 	}
 	defer watcher.Stop()
-	timeout := time.NewTimer(30 * time.Second)
+	timeout := time.NewTimer(3 * time.Minute)
 	defer timeout.Stop()
 	select {
 	case _, open := <-watcher.ResultChan(): // The first event is what exists, or its creation.
@@ -178,7 +178,7 @@ func (e *Env) awaitServiceAccount(t testing.TB, client kubernetes.Interface, nam
 			t.Fatal("wait for service account: the watch ended")
 		}
 	case <-timeout.C:
-		t.Fatalf("namespace %s has no default service account after 30 s", namespace)
+		t.Fatalf("namespace %s has no default service account after 3 minutes", namespace)
 	}
 }
 

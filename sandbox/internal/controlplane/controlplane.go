@@ -19,8 +19,9 @@ import (
 	"github.com/wavetrain/wavetrain/sandbox/internal/version"
 )
 
-// patience is how long all parts together may take to stop; a caller may expect five seconds.
-const patience = 4 * time.Second
+// patience is how long all parts together may take to stop. It takes a part of a second, and longer on a busy machine;
+// callers wait longer.
+const patience = 30 * time.Second
 
 // plane is a control plane that is being started, runs, or is being stopped.
 type plane struct {

@@ -20,7 +20,7 @@ import (
 )
 
 // patience is how long a Pod's owners may lag behind it in the caches before one goes on without them.
-const patience = 2 * time.Second
+const patience = 10 * time.Second
 
 // owners remembers of every workload how often its name was used and which generation brought which Pod
 // template.

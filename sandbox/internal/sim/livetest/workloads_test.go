@@ -193,9 +193,9 @@ func TestThenDelete(t *testing.T) {
   - match: {kind: Job, name: hangs, namespace: $NS}
     neverFinish: true
     then: {deleteObjectAfter: 1500ms, by: someone-else}`)
+	begin := time.Now()
 	b.create(job("ends", ""))
 	b.create(job("hangs", ""))
-	begin := time.Now()
 	for _, name := range []string{"ends", "hangs"} {
 		b.await("Job "+name+" is gone", 15*time.Second, func() (bool, string) { return b.get("batch/v1", "Job", name) == nil, "it is there" })
 	}
