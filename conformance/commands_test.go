@@ -58,11 +58,15 @@ func commands() map[string]func(*testscript.TestScript, bool, []string) {
 	return all
 }
 
-// commit [signed] N [drop FILE...] brings the repository's branch from what it has
-// to that with the files of git/N on top, and announces it.
+// commit [signed|sealed] N [drop FILE...] brings the repository's branch from what it
+// has to that with the files of git/N on top, and announces it.
 func commit(ctx context.Context, w *world, ts *testscript.TestScript, args []string) error {
 	files := map[string]string{}
-	if len(args) > 0 && args[0] == "signed" {
+	message := "commit " + strings.Join(args, " ")
+	if len(args) > 0 && (args[0] == "signed" || args[0] == "sealed") {
+		if args[0] == "sealed" {
+			message += "\n\nArgocd-gpg-seal: reviewed"
+		}
 		args = args[1:]
 		end, err := w.sign()
 		if err != nil {
@@ -84,7 +88,7 @@ func commit(ctx context.Context, w *world, ts *testscript.TestScript, args []str
 		maps.Copy(files, more)
 	}
 	w.commits++
-	ts.Setenv("rev"+strconv.Itoa(w.commits), w.repo.Commit("commit "+strings.Join(args, " "), files))
+	ts.Setenv("rev"+strconv.Itoa(w.commits), w.repo.Commit(message, files))
 	return w.controller.announce(ctx, w.repo.URL)
 }
 

@@ -32,8 +32,8 @@ func (s *session) checkSignature(ctx context.Context, project string, src v1alph
 	if err := s.loadProject(ctx); err != nil {
 		return err
 	}
-	ids, err := s.permits.Signers(src.RepoURL)
-	if err != nil || len(ids) == 0 {
+	demanded, err := s.permits.Signatures(src.RepoURL)
+	if err != nil || len(demanded.Keys) == 0 {
 		return err
 	}
 	repo, err := s.repositories.find(ctx, src.RepoURL, project)
@@ -47,7 +47,7 @@ func (s *session) checkSignature(ctx context.Context, project string, src v1alph
 	if err != nil {
 		return err
 	}
-	return s.opts.Sources.Verify(ctx, repo, revision, source.Keyring{Keys: keys, Allowed: ids})
+	return s.opts.Sources.Verify(ctx, repo, revision, source.Keyring{Keys: keys, Allowed: demanded.Keys, History: demanded.History})
 }
 
 // refuseUnsigned refuses manifests from somebody's disk where signatures are
@@ -57,11 +57,11 @@ func (s *session) refuseUnsigned() error {
 		return fmt.Errorf("project %s has not been read yet: local manifests cannot be synced", s.app.Spec.ProjectName())
 	}
 	for _, src := range s.app.Spec.EffectiveSources() {
-		ids, err := s.permits.Signers(src.RepoURL)
+		demanded, err := s.permits.Signatures(src.RepoURL)
 		if err != nil {
 			return err
 		}
-		if len(ids) > 0 {
+		if len(demanded.Keys) > 0 {
 			return fmt.Errorf("project %s demands signed commits: local manifests cannot be synced", s.app.Spec.ProjectName())
 		}
 	}

@@ -303,7 +303,7 @@ func (m *mirror) lock(ctx context.Context, dir string) (unlock func(), err error
 // commits, which a copy of their files does not: they get a copy of their own,
 // without files where the server can leave them out.
 func (m *mirror) expand(ctx context.Context, abbreviated string) (string, error) {
-	dir := strings.TrimSuffix(m.dir, ".git") + "-history.git"
+	dir := m.historyDir()
 	value, err := m.once(ctx, "expand "+abbreviated, func(ctx context.Context) (any, error) {
 		unlock, err := m.lock(ctx, dir)
 		if err != nil {
@@ -316,11 +316,7 @@ func (m *mirror) expand(ctx context.Context, abbreviated string) (string, error)
 		if full, err := m.parseCommit(ctx, dir, abbreviated); err == nil {
 			return full, nil
 		}
-		_, err = m.remote(ctx, "fetch the history of", func(ctx context.Context, a *access, address string) ([]byte, error) {
-			return m.store.git.runAs(ctx, a, dir, "fetch", "--quiet", "--force", "--prune", "--no-tags", "--no-write-fetch-head",
-				"--filter=tree:0", "--", address, "+refs/heads/*:refs/heads/*", "+refs/tags/*:refs/tags/*")
-		})
-		if err != nil {
+		if err := m.fetchHistory(ctx, dir, "+refs/heads/*:refs/heads/*", "+refs/tags/*:refs/tags/*"); err != nil {
 			return "", err
 		}
 		return m.parseCommit(ctx, dir, abbreviated)
@@ -330,6 +326,18 @@ func (m *mirror) expand(ctx context.Context, abbreviated string) (string, error)
 	}
 	full, _ := value.(string)
 	return full, nil
+}
+
+// historyDir is the copy that has all commits.
+func (m *mirror) historyDir() string { return strings.TrimSuffix(m.dir, ".git") + "-history.git" }
+
+func (m *mirror) fetchHistory(ctx context.Context, dir string, refs ...string) error {
+	_, err := m.remote(ctx, "fetch the history of", func(ctx context.Context, a *access, address string) ([]byte, error) {
+		return m.store.git.runAs(ctx, a, dir, append([]string{
+			"fetch", "--quiet", "--force", "--prune", "--no-tags", "--no-write-fetch-head", "--filter=tree:0", "--", address,
+		}, refs...)...)
+	})
+	return err
 }
 
 func (m *mirror) parseCommit(ctx context.Context, dir, abbreviated string) (string, error) {

@@ -86,7 +86,7 @@ func NewStore(opts Options) (*Store, error) {
 	s := &Store{
 		opts: opts, git: newGit(opts), mirrors: map[string]*mirror{}, helms: map[string]*helmRepository{},
 		transports: map[string]*http.Transport{}, valueFiles: map[string]valueFile{}, archives: archives{known: map[string]*archive{}},
-		verdicts: verdicts{good: map[string]bool{}}, declared: declarations{known: map[string][]dependency{}},
+		verdicts: newVerdicts(), declared: declarations{known: map[string][]dependency{}},
 		patience: patience{waiting: map[string]int{}, slow: map[string]bool{}},
 		pauses:   &pauses{clock: opts.Clock, until: map[string]time.Time{}},
 	}

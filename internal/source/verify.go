@@ -26,10 +26,16 @@ type Keyring struct {
 	// Allowed are ids of keys that a commit may be signed with: the long id or the
 	// fingerprint of a GnuPG key, the fingerprint of an SSH key, SHA256:….
 	Allowed []string
+	// History says that all commits before it must be signed as well, as far back as a
+	// commit that seals what is before itself.
+	History bool
 }
 
 func (k Keyring) digest() string {
 	var all strings.Builder
+	if k.History {
+		all.WriteString("history\x02")
+	}
 	for _, name := range slices.Sorted(maps.Keys(k.Keys)) {
 		all.WriteString(k.Keys[name] + "\x00")
 	}
@@ -39,21 +45,38 @@ func (k Keyring) digest() string {
 	return sha256Hex([]byte(all.String()))
 }
 
-// verdicts remembers which commits were found to be signed well.
+// verdicts remembers which commits were found to be signed well, and of those whose
+// history counts, which were not: that takes long to find out, and does not change.
 type verdicts struct {
-	mu   sync.Mutex
-	good map[string]bool
+	mu  sync.Mutex
+	of  map[string]error
+	max int
+}
+
+func newVerdicts() verdicts { return verdicts{of: map[string]error{}, max: 10_000} }
+
+func (v *verdicts) known(key string) (verdict error, ok bool) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	verdict, ok = v.of[key]
+	return verdict, ok
+}
+
+func (v *verdicts) note(key string, verdict error) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if len(v.of) > v.max {
+		clear(v.of)
+	}
+	v.of[key] = verdict
 }
 
 // Verify returns nil if the commit, or a tag that is about it, is signed with one of
 // the allowed keys. The error says who signed them, or that nobody did.
 func (s *Store) Verify(ctx context.Context, repo Repository, commit string, keys Keyring) error {
 	key := commit + " " + keys.digest()
-	s.verdicts.mu.Lock()
-	known := s.verdicts.good[key]
-	s.verdicts.mu.Unlock()
-	if known {
-		return nil
+	if verdict, known := s.verdicts.known(key); known {
+		return verdict
 	}
 	m, err := s.mirror(repo)
 	if err != nil {
@@ -62,23 +85,24 @@ func (s *Store) Verify(ctx context.Context, repo Repository, commit string, keys
 	if err := m.ensure(ctx, commit); err != nil {
 		return err
 	}
-	detail, hint, err := m.verify(ctx, signed{kind: "commit", id: commit, name: "the commit"}, keys)
-	if err == nil && detail != "" {
+	var detail, hint string
+	if keys.History {
+		detail, hint, err = m.verifyHistory(ctx, commit, keys)
+	} else if detail, hint, err = m.verify(ctx, signed{kind: "commit", id: commit, name: "the commit"}, keys); err == nil && detail != "" {
 		detail, hint, err = m.verifyTags(ctx, commit, keys, detail, hint)
 	}
 	if err != nil {
 		return err
 	}
-	if detail != "" {
-		return &Error{Op: "verify commit " + short(commit) + " of", URL: repo.Display(), Reason: Unsigned, Detail: detail, Hint: hint}
+	if detail == "" {
+		s.verdicts.note(key, nil)
+		return nil
 	}
-	s.verdicts.mu.Lock()
-	defer s.verdicts.mu.Unlock()
-	if len(s.verdicts.good) > 10_000 {
-		clear(s.verdicts.good)
+	refusal := &Error{Op: "verify commit " + short(commit) + " of", URL: repo.Display(), Reason: Unsigned, Detail: detail, Hint: hint}
+	if keys.History {
+		s.verdicts.note(key, refusal)
 	}
-	s.verdicts.good[key] = true
-	return nil
+	return refusal
 }
 
 // signed is an object that may be signed.
@@ -113,22 +137,36 @@ func (m *mirror) verify(ctx context.Context, o signed, keys Keyring) (detail, hi
 		return "", "", err
 	}
 	if kind != o.kind || !o.isAbout(data) || !o.hasSignature(data) {
-		return o.name + " is not signed", "its project permits only commits that are signed with " + strings.Join(keys.Allowed, " or "), nil
+		return o.unsigned(keys)
 	}
 	a := &access{}
 	defer func() { err = errors.Join(err, a.close()) }()
+	if err := m.trust(ctx, a, keys); err != nil {
+		return "", "", err
+	}
+	return m.judgeSignature(ctx, a, m.dir, o, keys)
+}
+
+func (o signed) unsigned(keys Keyring) (detail, hint string, err error) {
+	return o.name + " is not signed", "its project permits only commits that are signed with " + strings.Join(keys.Allowed, " or "), nil
+}
+
+// trust has git know the keys.
+func (m *mirror) trust(ctx context.Context, a *access, keys Keyring) error {
 	signers, armoured := sortKeys(keys)
 	file, err := m.store.privateFile(a, "signers", signers)
 	if err != nil {
-		return "", "", err
+		return err
 	}
 	a.set("gpg.ssh.allowedSignersFile", file)
 	a.set("gpg.minTrustLevel", "undefined")
 	a.env = append(a.env, "GNUPGHOME="+a.dir)
-	if err := m.importKeys(ctx, a, armoured); err != nil {
-		return "", "", err
-	}
-	cmd := m.store.git.command(ctx, a, m.dir, "verify-"+o.kind, "--raw", o.id)
+	return m.importKeys(ctx, a, armoured)
+}
+
+// judgeSignature says what is wrong with the signature that an object has.
+func (m *mirror) judgeSignature(ctx context.Context, a *access, dir string, o signed, keys Keyring) (detail, hint string, err error) {
+	cmd := m.store.git.command(ctx, a, dir, "verify-"+o.kind, "--raw", o.id)
 	var said bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &said, &said
 	// That it fails is said in what it prints.
