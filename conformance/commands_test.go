@@ -341,13 +341,13 @@ func knock(ctx context.Context, w *world, _ *testscript.TestScript, args []strin
 	name := obj.GetKind() + "/" + obj.GetName()
 	return wait.PollUntilContextTimeout(ctx, 200*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
 		err := w.put(ctx, obj.DeepCopy(), writer{manager: person})
-		if refused := apierrors.IsForbidden(err) || apierrors.IsInvalid(err); args[1] == "refused" && (refused || err == nil) {
-			err = deleteObject(ctx, w, nil, []string{name})
-			if apierrors.IsForbidden(err) {
-				// In force since, and not only for what is written.
+		if args[1] == "refused" && (err == nil || refused(err)) {
+			// The policy may have come into force since, and be about deletions too.
+			deleted := deleteObject(ctx, w, nil, []string{name})
+			if refused(deleted) {
 				return true, nil
 			}
-			return refused, err
+			return err != nil, deleted
 		}
 		if err != nil {
 			return false, err
@@ -356,6 +356,10 @@ func knock(ctx context.Context, w *world, _ *testscript.TestScript, args []strin
 		return unmet == nil, deleteObject(ctx, w, nil, []string{name})
 	})
 }
+
+// refused tells whether admission refused a write: what a ValidatingAdmissionPolicy
+// denies is invalid unless the policy names another reason.
+func refused(err error) bool { return apierrors.IsForbidden(err) || apierrors.IsInvalid(err) }
 
 // remember OBJECT... keeps what the objects are now, for same, unchanged and
 // recreated.
