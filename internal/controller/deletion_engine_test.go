@@ -70,17 +70,6 @@ func (w *world) syncByHand(name types.NamespacedName) {
 	})
 }
 
-// times returns how often something happened to an object.
-func (w *world) times(kind, name string, what timeline.What) int {
-	n := 0
-	for _, m := range w.moments() {
-		if m.Key.Kind == kind && m.Key.Name == name && m.What == what {
-			n++
-		}
-	}
-	return n
-}
-
 // condition returns the message of the Application's condition of a type.
 func condition(app *v1alpha1.Application, kind v1alpha1.ConditionType) string {
 	for _, c := range app.Status.Conditions {
@@ -126,9 +115,7 @@ func TestDeleteHooksRunOnceAndOnlyOnDeletion(t *testing.T) {
 	w.delete(name)
 	w.untilGone(name, 60*time.Second)
 	for _, hook := range hooks {
-		if n := w.times("Job", hook, timeline.Created); n != 1 {
-			t.Errorf("delete hook %s was created %d times, want once", hook, n)
-		}
+		w.once("Job", hook)
 	}
 	created, done, deleted := timeline.Created, timeline.Done, timeline.Deleted
 	for _, order := range [][2]timeline.Moment{
@@ -211,9 +198,7 @@ func TestFailedPreDeleteHookKeepsEverything(t *testing.T) {
 	if w.exists("a", &corev1.ConfigMap{}) {
 		t.Error("the cascade left an object behind")
 	}
-	if n := w.times("Job", "good", timeline.Created); n != 1 {
-		t.Errorf("the mended hook was created %d times", n)
-	}
+	w.once("Job", "good")
 
 	hanging := w.app("hanging", repo, "stuck", cascading)
 	w.until(hanging, 30*time.Second, "waiting for the hook", func(app *v1alpha1.Application) bool {
@@ -243,16 +228,14 @@ func TestKilledDuringADeleteHookItRunsOnce(t *testing.T) {
 	w.delete(name)
 	for _, hook := range []string{"backup", "cleanup"} {
 		w.eventually(30*time.Second, hook+" runs", func() (bool, string) {
-			return w.times("Job", hook, timeline.Created) > 0, fmt.Sprint(w.get(name).Status.Conditions)
+			return w.times("Job", hook, timeline.Created) > 0, "it is not there"
 		})
 		kill()
 		kill = w.startProcess(mirrors)
 	}
 	w.untilGone(name, 60*time.Second)
 	for _, hook := range []string{"backup", "cleanup"} {
-		if n := w.times("Job", hook, timeline.Created); n != 1 {
-			t.Errorf("hook %s was created %d times", hook, n)
-		}
+		w.once("Job", hook)
 	}
 
 	// A sync that the deletion finds interrupted is not taken up to be ended.

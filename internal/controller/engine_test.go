@@ -34,13 +34,14 @@ func TestDeliversAnApplication(t *testing.T) {
 		"app/web.yaml":    deployment("web", "0"),
 	})
 	head := repo.Git("rev-parse", "HEAD")
-	writes := w.countWrites()
+	writes, began := w.countWrites(), time.Now()
 	name := w.app("shop", repo, "app")
 	app := w.until(name, 30*time.Second, "converged", convergedAt(head))
 	// One write says that the operation runs, one that it ended, one that the
-	// Deployment has become healthy.
-	if n := writes(name); n > 3 {
-		t.Errorf("the Application was written %d times, want at most 3", n)
+	// Deployment has become healthy; while it takes its time, one in five seconds.
+	most := 3 + int(time.Since(began)/(5*time.Second))
+	if n := writes(name); n > most {
+		t.Errorf("the Application was written %d times, want at most %d", n, most)
 	}
 
 	if got := len(app.Status.Resources); got != 2 {
@@ -239,15 +240,7 @@ func TestKilledInTheMiddleOfAWaveItGoesOnAndRunsNoHookTwice(t *testing.T) {
 	w.until(name, 60*time.Second, "converged", converged)
 
 	for _, hook := range []string{"init", "smoke"} {
-		runs := 0
-		for _, m := range w.moments() {
-			if m.Key.Kind == "Job" && m.Key.Name == hook && m.What == timeline.Created {
-				runs++
-			}
-		}
-		if runs != 1 {
-			t.Errorf("hook %s was created %d times", hook, runs)
-		}
+		w.once("Job", hook)
 	}
 	w.proveOrder(3)
 }
@@ -424,7 +417,7 @@ func TestFailedHookIsTriedAgain(t *testing.T) {
 	repo := gittest.New(t, map[string]string{"app/hook.yaml": hook, "app/a.yaml": configMap("a")})
 	two := int64(2)
 	name := w.app("shop", repo, "app", func(app *v1alpha1.Application) {
-		app.Spec.SyncPolicy.Retry = &v1alpha1.RetryStrategy{Limit: two, Backoff: &v1alpha1.Backoff{Duration: "2s"}}
+		app.Spec.SyncPolicy.Retry = &v1alpha1.RetryStrategy{Limit: two, Backoff: &v1alpha1.Backoff{Duration: "15s"}}
 	})
 	w.until(name, 30*time.Second, "announcing its next attempt", func(app *v1alpha1.Application) bool {
 		s := app.Status.OperationState

@@ -103,10 +103,12 @@ return hs
 
 func TestHealthRulesOfPeopleGateWavesAndChangeUnderWay(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, sandboxtest.Options{})
+	w := newWorldWithoutController(t, sandboxtest.Options{})
 	w.serveOvens()
 	const key = "resource.customizations.health.bakery.example.test_Oven"
+	// Before the controller: it may see an Application before settings of the same moment.
 	w.settings(map[string]string{key: ovenRule("hot")})
+	w.start(t)
 	repo := gittest.New(t, map[string]string{
 		"app/oven.yaml":  "apiVersion: bakery.example.test/v1\nkind: Oven\nmetadata: {name: big}\n",
 		"app/bread.yaml": configMap("bread", annotated("argocd.argoproj.io/sync-wave", "1")),

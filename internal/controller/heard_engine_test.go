@@ -28,7 +28,7 @@ func TestSyncByHandMeansWhatWasPushed(t *testing.T) {
 	t.Parallel()
 	w := newWorldWithoutController(t, sandboxtest.Options{})
 	w.startHourly(t)
-	repo := gittest.New(t, map[string]string{"app/a.yaml": configMap("a", "data: {v: '1'}")})
+	repo := gittest.New(t, map[string]string{"app/a.yaml": configMap("a", "data: {v: '1'}"), "probe/a.yaml": configMap("probe")})
 	var asked atomic.Int64
 	var broken atomic.Bool
 	server := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
@@ -73,6 +73,7 @@ func TestSyncByHandMeansWhatWasPushed(t *testing.T) {
 	if err := w.client.Update(t.Context(), project); err != nil {
 		t.Fatal(err)
 	}
+	w.awaitWindow(project.Name, repo)
 	third := repo.Commit("third", map[string]string{"app/a.yaml": configMap("a", "data: {v: '3'}")})
 	w.request(name, v1alpha1.SyncOperation{})
 	w.until(name, time.Minute, "waiting for the window", func(app *v1alpha1.Application) bool {
@@ -87,6 +88,16 @@ func TestSyncByHandMeansWhatWasPushed(t *testing.T) {
 	if n := asked.Load() - before; n != 0 {
 		t.Errorf("the repository was asked %d times by looks at an Application whose sync waits", n)
 	}
+}
+
+// awaitWindow waits until the controller knows that a window of the project is closed:
+// it may see a request before the project of the same moment.
+func (w *world) awaitWindow(project string, repo *gittest.Repository) {
+	w.t.Helper()
+	probe := w.app("probe", repo, "probe", inProject(project))
+	w.until(probe, time.Minute, "waiting for the window", func(app *v1alpha1.Application) bool {
+		return condition(app, v1alpha1.ConditionSyncWaiting) != ""
+	})
 }
 
 // write sets the value of a ConfigMap and waits until the Application was looked at

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -16,6 +17,22 @@ import (
 	"github.com/wavetrain/wavetrain/internal/gitserver/gittest"
 	"github.com/wavetrain/wavetrain/internal/sandbox/sandboxtest"
 )
+
+// permitted waits until the API server lets somebody do something in the target
+// namespace: a role takes effect a moment after it is written.
+func (w *world) permitted(user, verb, resource string) {
+	w.t.Helper()
+	w.eventually(patient, user+" may "+verb+" "+resource, func() (bool, string) {
+		review := &authorizationv1.LocalSubjectAccessReview{
+			ObjectMeta: metav1.ObjectMeta{Namespace: w.Target},
+			Spec: authorizationv1.SubjectAccessReviewSpec{
+				User: user, ResourceAttributes: &authorizationv1.ResourceAttributes{Namespace: w.Target, Verb: verb, Resource: resource},
+			},
+		}
+		w.must(w.client.Create(w.t.Context(), review))
+		return review.Status.Allowed, review.Status.Reason
+	})
+}
 
 // TestEveryWriteOfASyncIsImpersonated reads in the API server's audit log as whom
 // objects were written and read, from the first dry run to the deletion of the
@@ -42,6 +59,8 @@ func TestEveryWriteOfASyncIsImpersonated(t *testing.T) {
 	w.must(w.client.Create(t.Context(), account))
 	w.must(w.client.Create(t.Context(), role))
 	w.must(w.client.Create(t.Context(), binding))
+	user := "system:serviceaccount:" + w.Target + ":deployer"
+	w.permitted(user, "patch", "configmaps")
 	w.startProcess(t.TempDir())
 	repo := gittest.New(t, map[string]string{
 		"app/a.yaml": configMap("a"), "app/b.yaml": configMap("b"), "app/hook.yaml": job("hook", "argocd.argoproj.io/hook", "PreSync"),
@@ -54,9 +73,8 @@ func TestEveryWriteOfASyncIsImpersonated(t *testing.T) {
 	next := repo.Commit("change", map[string]string{"app/a.yaml": configMap("a", "data: {v: '2'}"), "app/b.yaml": "-"})
 	w.until(name, 30*time.Second, "at the next commit", convergedAt(next))
 	w.must(w.client.Delete(t.Context(), w.get(name)))
-	w.eventually(30*time.Second, "the object is gone", func() (bool, string) { return !w.exists("a", &corev1.ConfigMap{}), "it is there" })
+	w.untilGone(name, 30*time.Second)
 
-	user := "system:serviceaccount:" + w.Target + ":deployer"
 	seen := map[string]bool{}
 	for _, r := range sandboxtest.Requests(t, audit) {
 		ours := r.UserAgent == "wavetrain" && r.ObjectRef.Namespace == w.Target &&

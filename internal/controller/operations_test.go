@@ -19,6 +19,7 @@ import (
 	"github.com/wavetrain/wavetrain/api/v1alpha1"
 	"github.com/wavetrain/wavetrain/internal/gitserver/gittest"
 	"github.com/wavetrain/wavetrain/internal/sandbox/sandboxtest"
+	"github.com/wavetrain/wavetrain/internal/timeline"
 )
 
 // refresh has the Application's revisions resolved anew and waits for a status.
@@ -56,7 +57,20 @@ func TestDryRunOperationWritesNothing(t *testing.T) {
 		"app/a.yaml": configMap("a", "data: {v: '2'}"), "app/gone.yaml": "-", "app/new.yaml": configMap("new"),
 	})
 	w.refresh(name, v1alpha1.SyncStatusOutOfSync)
-	before := w.moments()
+	// What the first sync did has been told when the last of it has.
+	w.first("Job", "hook", timeline.Done)
+	for _, name := range []string{"a", "gone", "same"} {
+		w.first("ConfigMap", name, timeline.Created)
+	}
+	done := func() (list []string) {
+		for _, m := range w.moments() {
+			if m.App == name.Name {
+				list = append(list, m.Key.Short()+" "+string(m.What))
+			}
+		}
+		return list
+	}
+	before := done()
 
 	app := w.sync(name, v1alpha1.SyncOperation{DryRun: true, Prune: true})
 	if state := app.Status.OperationState; state.Phase != v1alpha1.OperationSucceeded || state.Message != "successfully synced (dry run)" {
@@ -88,8 +102,8 @@ func TestDryRunOperationWritesNothing(t *testing.T) {
 	if failed != 1 || len(results(app)) != 5 {
 		t.Errorf("results = %q, want the object with its fault among all others", results(app))
 	}
-	if diff := cmp.Diff(len(before), len(w.moments())); diff != "" {
-		t.Errorf("something happened in the namespace: %v", w.moments()[len(before):])
+	if diff := cmp.Diff(before, done()); diff != "" {
+		t.Errorf("something was done (-before +after):\n%s", diff)
 	}
 	if got := len(w.get(name).Status.History); got != history {
 		t.Errorf("history has %d entries, had %d", got, history)

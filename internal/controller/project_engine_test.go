@@ -134,7 +134,7 @@ func TestProjectRefusesKindsAndProtectsWhatIsThere(t *testing.T) {
 func TestProjectThatForbidsLaterEndsTheRollout(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, sandboxtest.Options{Own: true})
-	w.env.SetRules(t, "rules:\n  - match: {kind: Job, name: slow}\n    succeedAfter: 20s\n")
+	w.env.SetRules(t, "rules:\n  - match: {kind: Job, name: slow}\n    neverFinish: true\n")
 	repo := gittest.New(t, map[string]string{"app/slow.yaml": job("slow", "argocd.argoproj.io/hook", "PreSync"), "app/a.yaml": configMap("a")})
 	w.project("team")
 	name := w.app("shop", repo, "app", inProject("team"))

@@ -91,26 +91,10 @@ func stayUntouched(t *testing.T, w audited, names []types.NamespacedName) {
 	stop := w.serve(t)
 	rows := 0
 	for _, name := range names {
-		app := w.until(name, 3*time.Minute, "delivered", func(app *v1alpha1.Application) bool {
-			state := app.Status.OperationState
-			return app.Status.Sync.Status == v1alpha1.SyncStatusSynced && state != nil && state.Phase == v1alpha1.OperationSucceeded
-		})
-		rows += len(app.Status.Resources)
+		rows += len(w.until(name, 3*time.Minute, "delivered", converged).Status.Resources)
 	}
-	operations, since := w.operations(names), 0
-	w.eventually(time.Minute, "what was delivered has come to rest", func() (bool, string) {
-		before := since
-		since = len(sandboxtest.Requests(t, w.log))
-		time.Sleep(time.Second)
-		written := w.written(since)
-		return before > 0 && len(written) == 0, strings.Join(written, "\n")
-	})
-	for round := range 3 {
-		if round == 1 {
-			stop()
-			stop = w.serve(t)
-		}
-		asked := len(sandboxtest.Requests(t, w.log))
+	look := func() {
+		t.Helper()
 		for _, name := range names {
 			w.must(w.client.Patch(t.Context(), w.get(name), client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"annotations":{"argocd.argoproj.io/refresh":"hard"}}}`))))
 		}
@@ -120,9 +104,25 @@ func stayUntouched(t *testing.T, w audited, names []types.NamespacedName) {
 				return !waits
 			})
 			if app.Status.Sync.Status != v1alpha1.SyncStatusSynced {
-				t.Errorf("look %d: %s", round+1, summary(app))
+				t.Error(summary(app))
 			}
 		}
+	}
+	operations, since := w.operations(names), 0
+	w.eventually(time.Minute, "what was delivered has come to rest", func() (bool, string) {
+		since = len(sandboxtest.Requests(t, w.log))
+		look()
+		time.Sleep(time.Second)
+		written := w.written(since)
+		return len(written) == 0, strings.Join(written, "\n")
+	})
+	for round := range 3 {
+		if round == 1 {
+			stop()
+			stop = w.serve(t)
+		}
+		asked := len(sandboxtest.Requests(t, w.log))
+		look()
 		var dryRuns []string
 		for _, r := range sandboxtest.Requests(t, w.log)[asked:] {
 			if r.DryRun() && (r.UserAgent == underTest || r.UserAgent == "wavetrain") {

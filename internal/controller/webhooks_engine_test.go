@@ -70,8 +70,18 @@ func TestWebhookBringsACommit(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	head := repo.Commit("second", map[string]string{"app/a.yaml": configMap("a", "data: {v: '2'}")})
 	post := func(url, secret string) int { return announce(t, c, url, secret) }
+	answers := func(url, secret string, want int) {
+		t.Helper()
+		w.eventually(patient, fmt.Sprint("the answer is ", want), func() (bool, string) {
+			code := post(url, secret)
+			return code == want, fmt.Sprint("code ", code)
+		})
+	}
+	// The controller learns of the Secrets a moment after they are written.
+	answers("https://elsewhere.test/repo.git", "wrong", http.StatusUnauthorized)
+	answers("https://elsewhere.test/repo.git", "s3cret", http.StatusOK)
+	head := repo.Commit("second", map[string]string{"app/a.yaml": configMap("a", "data: {v: '2'}")})
 	if code := post(repo.URL, "wrong"); code != http.StatusUnauthorized {
 		t.Errorf("a push that is not authenticated: code %d", code)
 	}

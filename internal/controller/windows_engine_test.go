@@ -38,8 +38,9 @@ func TestAutomationStartsWhenTheWindowOpens(t *testing.T) {
 		}}
 	})
 	name := w.app("shop", repo, "app", inProject("night"))
+	// On a machine that is busy the window has opened when the first look is over.
 	w.until(name, 10*time.Second, "waiting for the window", func(app *v1alpha1.Application) bool {
-		return strings.HasPrefix(condition(app, v1alpha1.ConditionSyncWaiting), blocked) && app.Status.OperationState == nil
+		return strings.HasPrefix(condition(app, v1alpha1.ConditionSyncWaiting), blocked) && app.Status.OperationState == nil || time.Now().After(closes)
 	})
 	app := w.until(name, 30*time.Second, "converged", converged)
 	if started := app.Status.OperationState.StartedAt.Time; started.Before(closes.Truncate(time.Second)) {
@@ -94,7 +95,7 @@ func TestSyncByHandWaitsForTheWindowOrIsTakenBack(t *testing.T) {
 func TestWindowThatClosesSuspendsARollout(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, sandboxtest.Options{Own: true})
-	w.env.SetRules(t, "rules:\n  - match: {kind: Job, name: slow}\n    succeedAfter: 4s\n")
+	w.env.SetRules(t, "rules:\n  - match: {kind: Job, name: slow}\n    neverFinish: true\n")
 	repo := gittest.New(t, map[string]string{"app/slow.yaml": job("slow", "argocd.argoproj.io/hook", "PreSync"), "app/a.yaml": configMap("a")})
 	w.project("team")
 	name := w.app("shop", repo, "app", inProject("team"))
@@ -107,7 +108,8 @@ func TestWindowThatClosesSuspendsARollout(t *testing.T) {
 		return s != nil && s.Phase == v1alpha1.OperationRunning && strings.HasPrefix(s.Message, blocked)
 	}
 	w.until(name, 10*time.Second, "suspended", suspended)
-	w.eventually(30*time.Second, "the hook is done", func() (bool, string) { return w.times("Job", "slow", timeline.Done) == 1, "it is not" })
+	w.env.SetRules(t, "rules: []\n")
+	w.first("Job", "slow", timeline.Done)
 	// Another look at the Application, after the hook's end, changes nothing.
 	w.annotate(name, v1alpha1.AnnotationRefresh, v1alpha1.RefreshNormal)
 	w.until(name, 30*time.Second, "looked at and still suspended", func(app *v1alpha1.Application) bool {
@@ -118,7 +120,5 @@ func TestWindowThatClosesSuspendsARollout(t *testing.T) {
 	}
 	w.changeProject("team", func(p *v1alpha1.AppProjectSpec) { p.SyncWindows = nil })
 	w.until(name, 30*time.Second, "converged", converged)
-	if n := w.times("Job", "slow", timeline.Created); n != 1 {
-		t.Errorf("the hook was created %d times", n)
-	}
+	w.once("Job", "slow")
 }

@@ -260,9 +260,12 @@ func summary(app *v1alpha1.Application) string {
 // take: tests run side by side, on two cores, and under the race detector.
 const slowMachine = 4
 
+// patient is the least that a condition may take on an idle machine.
+const patient = 30 * time.Second
+
 func (w *world) eventually(limit time.Duration, what string, check func() (bool, string)) {
 	w.t.Helper()
-	limit *= slowMachine
+	limit = slowMachine * max(limit, patient)
 	last := ""
 	err := wait.PollUntilContextTimeout(w.t.Context(), 50*time.Millisecond, limit, true, func(context.Context) (ok bool, err error) {
 		ok, last = check()
@@ -337,30 +340,56 @@ func (w *world) moments() []timeline.Moment {
 	return kept
 }
 
-// first returns when something first happened to an object.
-func (w *world) first(kind, name string, what timeline.What) timeline.Moment {
+// first returns when something first happened to an object. What has happened may
+// not have been told to the recorder yet.
+func (w *world) first(kind, name string, what timeline.What) (first timeline.Moment) {
 	w.t.Helper()
+	w.eventually(patient, fmt.Sprintf("%s/%s was %s", kind, name, what), func() (bool, string) {
+		for _, m := range w.moments() {
+			if m.Key.Kind == kind && m.Key.Name == name && m.What == what {
+				first = m
+				return true, ""
+			}
+		}
+		return false, "it has never been"
+	})
+	return first
+}
+
+// times returns how often something happened to an object, as far as the recorder
+// was told.
+func (w *world) times(kind, name string, what timeline.What) int {
+	n := 0
 	for _, m := range w.moments() {
 		if m.Key.Kind == kind && m.Key.Name == name && m.What == what {
-			return m
+			n++
 		}
 	}
-	w.t.Fatalf("%s/%s was never %s", kind, name, what)
-	return timeline.Moment{}
+	return n
+}
+
+// once fails the test unless an object was created once.
+func (w *world) once(kind, name string) {
+	w.t.Helper()
+	w.first(kind, name, timeline.Created)
+	if n := w.times(kind, name, timeline.Created); n != 1 {
+		w.t.Errorf("%s/%s was created %d times, want once", kind, name, n)
+	}
 }
 
 // proveOrder fails the test for every order that the API server's events
 // disprove, and when there are fewer proofs than expected.
 func (w *world) proveOrder(atLeast int) {
 	w.t.Helper()
-	proofs := timeline.Prove(w.moments())
+	var proofs []timeline.Proof
+	w.eventually(patient, fmt.Sprintf("at least %d orders can be proven", atLeast), func() (bool, string) {
+		proofs = timeline.Prove(w.moments())
+		return len(proofs) >= atLeast, fmt.Sprint(proofs)
+	})
 	for _, p := range proofs {
 		if !p.Holds {
 			w.t.Errorf("%s: %s: %s", p.App, p.Gate, p)
 		}
-	}
-	if len(proofs) < atLeast {
-		w.t.Errorf("%d orders could be proven, want at least %d: %v", len(proofs), atLeast, proofs)
 	}
 }
 
