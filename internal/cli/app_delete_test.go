@@ -81,7 +81,7 @@ func TestDeleteWaitsAndTellsWhatFor(t *testing.T) {
 
 	said.Reset()
 	go letGo(t.Context(), c, app)
-	w.timeout = 20 * time.Second
+	w.timeout = 3 * time.Minute
 	if err := w.untilGone(t.Context(), name, uid); err != nil || !strings.Contains(said.String(), "shop: deleted") {
 		t.Errorf("error %v, said %q", err, said.String())
 	}

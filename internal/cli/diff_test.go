@@ -79,7 +79,7 @@ func applyAs(ts *testscript.TestScript, cfg *rest.Config, args []string) {
 			obj.SetNamespace(ts.Getenv("NS"))
 		}
 		// A kind that was installed a moment ago may not be served yet.
-		deadline := time.Now().Add(20 * time.Second)
+		deadline := time.Now().Add(3 * time.Minute)
 		for {
 			_, err = c.Apply(context.Background(), obj.Unstructured, opts)
 			if err == nil || time.Now().After(deadline) {

@@ -114,9 +114,14 @@ func (o *talk) String() string {
 	return o.text.String()
 }
 
+// slowMachine is how many times longer than on an idle machine something may take:
+// packages are tested side by side, on two cores, and under the race detector.
+const slowMachine = 4
+
 // await waits until the text appears.
 func (o *talk) await(t *testing.T, text string, within time.Duration) {
 	t.Helper()
+	within *= slowMachine
 	timer := time.NewTimer(within)
 	defer timer.Stop()
 	for {
@@ -165,6 +170,7 @@ func start(t *testing.T, args ...string) *running {
 // exit waits for the end of the command and returns its exit code.
 func (r *running) exit(t *testing.T, within time.Duration) int {
 	t.Helper()
+	within *= slowMachine
 	select {
 	case code := <-r.done:
 		r.done <- code

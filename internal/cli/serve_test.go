@@ -111,7 +111,7 @@ func TestServe(t *testing.T) {
 	if err := c.Create(t.Context(), app); err != nil {
 		t.Fatal(err)
 	}
-	if code, _, stderr := call(t, "app", "wait", "shop", "-n", namespace, "--kubeconfig", env.Kubeconfig, "--timeout", "1m"); code != exitOK {
+	if code, _, stderr := call(t, "app", "wait", "shop", "-n", namespace, "--kubeconfig", env.Kubeconfig, "--timeout", "3m"); code != exitOK {
 		t.Errorf("waiting for the Application exits with %d:\n%s\n%s", code, stderr, r.err)
 	}
 
@@ -127,12 +127,12 @@ func TestServe(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, args := range [][]string{
-		{"app", "wait", "team-a/shop", "--timeout", "1m"},
-		{"app", "sync", "shop", "-N", "team-a", "--timeout", "1m"},
+		{"app", "wait", "team-a/shop", "--timeout", "3m"},
+		{"app", "sync", "shop", "-N", "team-a", "--timeout", "3m"},
 		{"app", "diff", "-n", namespace, "team-a/shop"},
 		{"app", "get", "team-a/shop"},
 		{"app", "record", "-N", "team-a", "shop"},
-		{"app", "wait", "shop", "team-a/shop", "-n", namespace, "--timeout", "1m"},
+		{"app", "wait", "shop", "team-a/shop", "-n", namespace, "--timeout", "3m"},
 	} {
 		code, stdout, stderr := call(t, append(args, "--kubeconfig", env.Kubeconfig)...)
 		if code != exitOK {
