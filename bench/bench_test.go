@@ -59,12 +59,12 @@ func TestScenarios(t *testing.T) {
 			exact: map[string]float64{"requests per object of the last round: apply": 1},
 		},
 		"drift": {
-			args:  []string{"--applications=2", "--objects=9", "--edits=2", "--rate=10", "--settle=1s"},
+			args:  []string{"--applications=2", "--objects=9", "--edits=2", "--rate=10", "--settle=6s"},
 			want:  []string{"at the rate: edit to healing write, p50", "burst: edit to healing write, p50"},
 			exact: map[string]float64{"at the rate: objects not healed": 0, "burst: objects not healed": 0, "objects written that nobody had edited": 0},
 		},
 		"steady": {
-			args:  []string{"--applications=2", "--objects=9", "--settle=2s", "--for=2s", "--floor-for=1s"},
+			args:  []string{"--applications=2", "--objects=9", "--settle=6s", "--for=2s", "--floor-for=1s"},
 			want:  []string{"RssAnon of the controller"},
 			exact: map[string]float64{"writes but to Leases": 0},
 		},
@@ -73,7 +73,7 @@ func TestScenarios(t *testing.T) {
 			want: []string{"RssAnon with 5 objects", "RssAnon with 10 objects"},
 		},
 		"restart": {
-			args:  []string{"--applications=2", "--objects=9", "--settle=1s"},
+			args:  []string{"--applications=2", "--objects=9", "--settle=6s"},
 			want:  []string{"until every Application was looked at", "CPU"},
 			exact: map[string]float64{"lists of one managed kind, most": 1},
 		},

@@ -115,7 +115,7 @@ func (c cycles) held(ctx context.Context, p *process) (held, error) {
 
 // comeAndGo lets n Applications come and go.
 func (s *stage) comeAndGo(ctx context.Context, workloads []workload, repoURL, prefix string, n int) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, time.Minute+time.Duration(n)*5*time.Second, errors.New("an Application did not come or go in time"))
+	ctx, cancel := context.WithTimeoutCause(ctx, 4*time.Minute+time.Duration(n)*5*time.Second, errors.New("an Application did not come or go in time"))
 	defer cancel()
 	watcher, err := s.client.Watch(ctx, &v1alpha1.ApplicationList{}, client.InNamespace(s.control))
 	if err != nil {

@@ -153,7 +153,7 @@ func (c drift) underEngine(ctx context.Context, s *stage, workloads []workload, 
 		return watched{}, err
 	}
 	// What the delivery left to do is done by then.
-	if err := pause(ctx, c.settle); err != nil {
+	if err := s.settled(ctx, c.settle); err != nil {
 		return watched{}, err
 	}
 	c.say("Wavetrain heals")
@@ -326,7 +326,7 @@ func (l *healingLog) read() error {
 // await reads until n edits are healed, or until it is plain that they will not
 // be.
 func (l *healingLog) await(ctx context.Context, n int) error {
-	const limit = time.Minute
+	const limit = 3 * time.Minute
 	began := time.Now()
 	for {
 		if err := l.read(); err != nil {

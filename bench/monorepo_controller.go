@@ -49,7 +49,7 @@ func (c mono) runController(ctx context.Context) (err error) {
 		return err
 	}
 	c.say("waiting %s, then measuring idleness as long", c.settle)
-	if err := pause(ctx, c.settle); err != nil {
+	if err := s.settled(ctx, c.settle); err != nil {
 		return err
 	}
 	idle, err := s.rest(ctx, p, c.settle, false)

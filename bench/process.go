@@ -72,7 +72,7 @@ var addresses = regexp.MustCompile(`msg=listening for=(\w+) address=(\S+)\n`)
 // awaitReady waits until the controller answers; its log begins at an offset of
 // the file.
 func (p *process) awaitReady(ctx context.Context, offset int64) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, time.Minute, errors.New("not ready within a minute"))
+	ctx, cancel := context.WithTimeoutCause(ctx, 4*time.Minute, errors.New("not ready within four minutes"))
 	defer cancel()
 	for {
 		listening, err := p.listening(offset)
@@ -124,7 +124,7 @@ func (p *process) stop() error {
 	}
 	select {
 	case <-p.done:
-	case <-time.After(20 * time.Second):
+	case <-time.After(time.Minute):
 		if err := p.cmd.Process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
 			return err
 		}

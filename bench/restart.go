@@ -60,7 +60,7 @@ func (c restart) run(ctx context.Context) (err error) {
 	if _, err := s.load(ctx, p, workloads, "restart", repo.url()); err != nil {
 		return err
 	}
-	if err := pause(ctx, c.settle); err != nil {
+	if err := s.settled(ctx, c.settle); err != nil {
 		return err
 	}
 	if err := p.stop(); err != nil {

@@ -6,6 +6,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -69,7 +70,7 @@ func (c steady) run(ctx context.Context) (err error) {
 		return err
 	}
 	c.say("waiting %s, then measuring %s", c.settle, c.measured)
-	if err := pause(ctx, c.settle); err != nil {
+	if err := s.settled(ctx, c.settle); err != nil {
 		return err
 	}
 	rest, err := s.rest(ctx, p, c.measured, true)
@@ -93,6 +94,30 @@ func (c steady) run(ctx context.Context) (err error) {
 	r.add("RssAnon of its render workers", megabytes(after.WorkersAnon), "MB")
 	r.reads(rest.tally)
 	return c.report(r)
+}
+
+// settled waits until the controller has written nothing for a while: what was
+// delivered becomes healthy when it does, and is told then.
+func (s *stage) settled(ctx context.Context, d time.Duration) error {
+	log, err := newTrail(s.audit)
+	if err != nil {
+		return err
+	}
+	began, last := time.Now(), time.Now()
+	for time.Since(last) < d {
+		if time.Since(began) > stuckAfter {
+			return errors.Join(fmt.Errorf("the controller has not come to rest within %s", stuckAfter), log.Close())
+		}
+		err := log.requests(func(r request) {
+			if r.write() && r.ObjectRef.Resource != "leases" {
+				last = time.Now()
+			}
+		}, engineAgent)
+		if err = errors.Join(err, pause(ctx, min(d, 100*time.Millisecond))); err != nil {
+			return errors.Join(err, log.Close())
+		}
+	}
+	return log.Close()
 }
 
 // load puts the workloads into a namespace of their own and delivers them.
