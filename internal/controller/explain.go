@@ -5,6 +5,7 @@ package controller
 
 import (
 	"context"
+	"fmt"
 	"sync"
 
 	"github.com/wavetrain/wavetrain/internal/manifest"
@@ -42,10 +43,23 @@ func rendered(p *plan.Plan) []manifest.Object {
 	return objects
 }
 
+// placed says where the objects of a plan stand.
+func placed(p *plan.Plan) map[manifest.Key]string {
+	places := map[manifest.Key]string{}
+	for _, g := range p.Groups {
+		for _, step := range g.Steps {
+			if _, earlier := places[step.Key]; !earlier && step.Object != nil && step.Action != plan.Prune && step.Action != plan.SkipPrune {
+				places[step.Key] = fmt.Sprintf("%s/%d", g.Phase, g.Wave)
+			}
+		}
+	}
+	return places
+}
+
 // explainer says in one line what an object of the plan waits for in the end.
 func (s *session) explainer(p *plan.Plan) func(context.Context, manifest.Key) string {
 	e := sync.OnceValue(func() why.Explainer {
-		return why.Explainer{Cluster: s.dest.Cluster, Produced: why.Produced(rendered(p)), Judge: s.judge(), Planned: planned(p)}
+		return why.Explainer{Cluster: s.dest.Cluster, Produced: why.Produced(rendered(p)), Placed: placed(p), Judge: s.judge(), Planned: planned(p)}
 	})
 	return func(ctx context.Context, key manifest.Key) string {
 		chain, err := e().Explain(ctx, key)
@@ -59,6 +73,6 @@ func (s *session) explainer(p *plan.Plan) func(context.Context, manifest.Key) st
 // Explainer finds out why objects of the Application do not get on.
 func (p *Preview) Explainer() why.Explainer {
 	return why.Explainer{
-		Cluster: p.dest.Cluster, Produced: why.Produced(rendered(p.Plan)), Judge: p.apps.judgeOn(p.dest), Planned: planned(p.Plan),
+		Cluster: p.dest.Cluster, Produced: why.Produced(rendered(p.Plan)), Placed: placed(p.Plan), Judge: p.apps.judgeOn(p.dest), Planned: planned(p.Plan),
 	}
 }

@@ -54,7 +54,10 @@ func (e Explainer) absent(ctx context.Context, at target) (Link, target) {
 	if producer := e.producer(ctx, at.key); producer != (manifest.Key{}) {
 		return l, target{key: producer}
 	}
-	if at.field != "" {
+	switch place, planned := e.Placed[at.key]; {
+	case planned:
+		l.Reason = place + " of this application brings it"
+	case at.field != "":
 		l.Reason = "nothing that is known brings it"
 	}
 	return l, target{}
@@ -111,7 +114,7 @@ func (e Explainer) unwell(ctx context.Context, u *unstructured.Unstructured, l L
 		if named := e.refuser(trouble.Text, u.GetNamespace()); named != (manifest.Key{}) {
 			return l, target{key: named}
 		}
-		return l, e.lacks(ctx, manifest.References(u), true)
+		return l, e.lacks(ctx, blamed(manifest.References(u), trouble.Text), true)
 	default:
 		return l, e.lacks(ctx, manifest.References(u), false)
 	}
@@ -142,6 +145,21 @@ func (e Explainer) refuser(text, namespace string) manifest.Key {
 		return manifest.Key{Kind: "Service", Namespace: m[2], Name: m[1]}
 	}
 	return manifest.Key{}
+}
+
+// blamed are the mentions whose objects a text names as the API server and kubelet
+// do, or all if it names none: serviceaccount "deployer" not found.
+func blamed(refs []manifest.Reference, text string) []manifest.Reference {
+	var named []manifest.Reference
+	for _, ref := range refs {
+		if strings.Contains(text, strings.ToLower(ref.Target.Kind)+` "`+ref.Target.Name+`"`) {
+			named = append(named, ref)
+		}
+	}
+	if len(named) == 0 {
+		return refs
+	}
+	return named
 }
 
 // lacks returns the first object that is mentioned, needed, and not found, or else

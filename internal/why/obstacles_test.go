@@ -248,3 +248,30 @@ status:
 		}
 	}
 }
+
+// What the API server names is what has to come, whatever else is missing, and the plan
+// knows when it will.
+func TestWhatIsNamedComesLater(t *testing.T) {
+	t.Parallel()
+	objects, err := manifest.Decode("objects.yaml", []byte(`
+apiVersion: batch/v1
+kind: Job
+metadata: {name: seed, namespace: shop}
+spec: {template: {spec: {serviceAccountName: seeder, containers: [{name: main, envFrom: [{configMapRef: {name: settings}}]}]}}}
+status: {active: 1}
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	const refusal = `FailedCreate: error looking up service account shop/seeder: serviceaccount "seeder" not found`
+	in := func(kind, name string) manifest.Key { return manifest.Key{Kind: kind, Namespace: "shop", Name: name} }
+	explainer := why.Explainer{
+		Cluster: told{objects, map[string]cluster.Trouble{"Job/seed": {Object: objects[0].Key(), Unstarted: true, Text: refusal}}},
+		Placed:  map[manifest.Key]string{in("ServiceAccount", "seeder"): "Sync/0", in("ConfigMap", "settings"): "Sync/-5"},
+	}
+	chain, err := explainer.Explain(t.Context(), objects[0].Key())
+	want := refusal + ": ServiceAccount/seeder missing: Sync/0 of this application brings it"
+	if got := why.Message(chain); err != nil || got != want {
+		t.Errorf("it says (%v)\n%s\nwant\n%s", err, got, want)
+	}
+}

@@ -76,6 +76,9 @@ type Explainer struct {
 	// Produced names, for objects that a controller makes, the object it makes them
 	// from: what an application renders.
 	Produced map[manifest.Key]manifest.Key
+	// Placed says for the objects that an application renders where they stand in its
+	// plan: "Sync/2".
+	Placed map[manifest.Key]string
 	// Judge is what is known of an object's health; health.Of if nil.
 	Judge func(*unstructured.Unstructured) health.Result
 	// Planned, if not nil, says what a plan knows of why an object waits.
