@@ -20,6 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/wavetrain/wavetrain/api/v1alpha1"
+	"github.com/wavetrain/wavetrain/internal/pipeline"
 	"github.com/wavetrain/wavetrain/internal/report/change"
 	"github.com/wavetrain/wavetrain/internal/report/findings"
 )
@@ -149,6 +150,7 @@ func sidesOf(services []planned) (map[string]*change.Side, error) {
 				return nil, err
 			}
 			side.Application = application
+			side.Options = pipeline.PlanOptions(p.app, p.app.Spec.SyncOptionList())
 		}
 		sides[p.plan.App] = side
 	}

@@ -23,6 +23,7 @@ import (
 	"github.com/wavetrain/wavetrain/api/v1alpha1"
 	"github.com/wavetrain/wavetrain/internal/diag"
 	"github.com/wavetrain/wavetrain/internal/manifest"
+	"github.com/wavetrain/wavetrain/internal/pipeline"
 	"github.com/wavetrain/wavetrain/internal/plan"
 	"github.com/wavetrain/wavetrain/internal/render"
 	"github.com/wavetrain/wavetrain/internal/render/unstable"
@@ -442,6 +443,10 @@ func (c *wavesCollector) plan(name, namespace string, objects []manifest.Object,
 	in := plan.Input{App: name, Namespace: namespace, Objects: objects, External: external}
 	if of.app != nil {
 		in.Server = join(of.app.Spec.Destination.Server, of.app.Spec.Destination.Name)
+		in.Options = pipeline.PlanOptions(of.app, of.app.Spec.SyncOptionList())
+		// All that may happen is shown: the first sync and the later ones. The namespace
+		// that a sync makes is nobody's object.
+		in.Options.HelmLifecycle, in.Options.CreateNamespace = false, false
 	}
 	of.plan, of.objects = plan.Build(in), objects
 	of.restless, c.restless = c.restless, nil

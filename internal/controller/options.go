@@ -55,32 +55,13 @@ func (s *session) plainOperation() v1alpha1.Operation {
 // operationOptions translates an operation into the plan's options.
 func (s *session) operationOptions(op v1alpha1.Operation) plan.Options {
 	app := s.app
-	switches := manifest.ParseOptions(op.Sync.SyncOptions...)
-	own := s.ownOptions()
-	opts := plan.Options{
-		Prune:            op.Sync.Prune,
-		PruneLast:        switches.Has("PruneLast=true"),
-		PruneDisabled:    switches.Has("Prune=false"),
-		PruneConfirm:     switches.Has("Prune=confirm"),
-		PruneGuard:       op.InitiatedBy.Automated && !own.Has("PruneGuard=false"),
-		CreateNamespace:  switches.Has("CreateNamespace=true") && s.seesNamespaces(),
-		SkipHooks:        op.Sync.SyncStrategy != nil && op.Sync.SyncStrategy.Apply != nil,
-		OutOfSyncOnly:    switches.Has("ApplyOutOfSyncOnly=true"),
-		Only:             requestedKeys(op),
-		KindOrderOnly:    own.Has("ProducersFirst=false"),
-		NoEffects:        own.Has("EffectGate=false"),
-		PruneHeld:        own.Has("DeferPrune=false"),
-		PruneHandedOver:  own.Has("NamespaceHandover=false"),
-		KeepDefinitions:  own.Has("PruneDefinitions=false"),
-		LastWins:         own.Has("Duplicates=last-wins"),
-		SkipMissingKinds: switches.Has("SkipDryRunOnMissingResource=true"),
-		HelmLifecycle:    app.Annotations[v1alpha1.AnnotationHelmLifecycle] == "true",
-		FirstSync:        s.st.memory.Released == nil && len(app.Status.History) == 0 && !s.dest.AnyTracked(s.instance) && len(s.dest.Labelled(s.instance)) == 0,
-	}
-	if policy := app.Spec.SyncPolicy; policy != nil && policy.ManagedNamespaceMetadata != nil {
-		opts.NamespaceLabels = policy.ManagedNamespaceMetadata.Labels
-		opts.NamespaceAnnotations = policy.ManagedNamespaceMetadata.Annotations
-	}
+	opts := pipeline.PlanOptions(app, op.Sync.SyncOptions)
+	opts.Prune = op.Sync.Prune
+	opts.PruneGuard = op.InitiatedBy.Automated && !s.ownOptions().Has("PruneGuard=false")
+	opts.CreateNamespace = opts.CreateNamespace && s.seesNamespaces()
+	opts.SkipHooks = op.Sync.SyncStrategy != nil && op.Sync.SyncStrategy.Apply != nil
+	opts.Only = requestedKeys(op)
+	opts.FirstSync = s.st.memory.Released == nil && len(app.Status.History) == 0 && !s.dest.AnyTracked(s.instance) && len(s.dest.Labelled(s.instance)) == 0
 	return opts
 }
 

@@ -217,12 +217,14 @@ func (w *world) viewOffline(ctx context.Context, app *v1alpha1.Application) (*vi
 	if err != nil {
 		return nil, err
 	}
+	opts := pipeline.PlanOptions(app, app.Spec.SyncOptionList())
+	opts.HelmLifecycle, opts.CreateNamespace = false, false
 	return &view{
 		app: app, close: func() {}, objects: objects, restless: desired.Restless(), warnings: desired.Warnings,
 		dismantle: func(context.Context) (*controller.Dismantling, error) {
 			return nil, errors.New("a deletion cannot be planned without the cluster: what it deletes is there")
 		},
-		plan: plan.Build(plan.Input{App: app.Name, Namespace: req.Namespace, Server: app.Spec.Destination.Server, Revisions: revisions, Objects: objects, External: desired.External}),
+		plan: plan.Build(plan.Input{App: app.Name, Namespace: req.Namespace, Server: app.Spec.Destination.Server, Revisions: revisions, Objects: objects, External: desired.External, Options: opts}),
 	}, nil
 }
 

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/wavetrain/wavetrain/internal/manifest"
+	"github.com/wavetrain/wavetrain/internal/plan"
 	"github.com/wavetrain/wavetrain/internal/report/change"
 )
 
@@ -145,5 +146,72 @@ func TestHooksForAFailure(t *testing.T) {
 		if !strings.Contains(text, "SyncFail/0 (only if the sync fails)") || !strings.Contains(text, "1 to create, 0 to update, 0 to delete, 0 hooks to run") || strings.Contains(text, "until it has completed") {
 			t.Errorf("%s:\n%s", name, text)
 		}
+	}
+}
+
+// What an Application says about prunes and hooks is heeded between commits, too.
+func TestCompareHeedsOptions(t *testing.T) {
+	t.Parallel()
+	const (
+		namespace = "apiVersion: v1\nkind: Namespace\nmetadata: {name: shop}\n---\n"
+		upgrade   = "apiVersion: batch/v1\nkind: Job\nmetadata: {name: migrate, annotations: {helm.sh/hook: pre-upgrade}}\nspec: {template: {spec: {restartPolicy: Never, containers: [{name: main, image: x}]}}}\n---\n"
+	)
+	cases := map[string]struct {
+		reason     string
+		base, head string
+		options    plan.Options
+		want       []string
+	}{
+		"None": {
+			reason: "A prune stands in its own wave.", base: fmt.Sprintf(config, "old", "x") + fmt.Sprintf(web, "1"), head: fmt.Sprintf(web, "2"),
+			want: []string{"Sync/0 delete ConfigMap/old", "Sync/1 update Deployment/web"},
+		},
+		"PruneLast": {
+			reason: "It comes after everything else.", options: plan.Options{PruneLast: true},
+			base: fmt.Sprintf(config, "old", "x") + fmt.Sprintf(web, "1"), head: fmt.Sprintf(web, "2"),
+			want: []string{"Sync/1 update Deployment/web", "Sync/2 delete ConfigMap/old"},
+		},
+		"PruneDisabled": {
+			reason: "Nothing is pruned.", options: plan.Options{PruneDisabled: true},
+			base: fmt.Sprintf(config, "old", "x") + fmt.Sprintf(web, "1"), head: fmt.Sprintf(web, "2"),
+			want: []string{"Sync/0 keep ConfigMap/old", "Sync/1 update Deployment/web"},
+		},
+		"DroppedNamespace": {
+			reason: "The namespace goes with its manifest.", base: namespace + fmt.Sprintf(web, "1"), head: fmt.Sprintf(web, "1"),
+			want: []string{"Sync/0 delete Namespace/shop", "Sync/1 none Deployment/web"},
+		},
+		"HandedOver": {
+			reason: "The namespace that a sync makes from now on is handed over.", options: plan.Options{CreateNamespace: true},
+			base: namespace + fmt.Sprintf(web, "1"), head: fmt.Sprintf(web, "1"),
+			want: []string{"Sync/0 keep Namespace/shop", "Sync/1 none Deployment/web"},
+		},
+		"Lifecycle": {
+			reason: "The first sync of an application runs no upgrade hook.", options: plan.Options{HelmLifecycle: true},
+			head: upgrade + fmt.Sprintf(web, "1"), want: []string{"Sync/1 create Deployment/web"},
+		},
+		"LaterLifecycle": {
+			reason: "A later one does.", options: plan.Options{HelmLifecycle: true},
+			base: upgrade + fmt.Sprintf(web, "1"), head: upgrade + fmt.Sprintf(web, "2"), want: []string{"PreSync/0 hook Job/migrate", "Sync/1 update Deployment/web"},
+		},
+	}
+	for name, tt := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var base *change.Side
+			if tt.base != "" {
+				base = side(t, tt.base)
+			}
+			head := side(t, tt.head)
+			head.Options = tt.options
+			var got []string
+			for _, g := range change.Compare("shop", base, head).Groups {
+				for _, s := range g.Steps {
+					got = append(got, fmt.Sprintf("%s/%d %s %s", g.Phase, g.Wave, s.Action, s.Object))
+				}
+			}
+			if !slices.Equal(got, tt.want) {
+				t.Errorf("%s steps are %q, want %q", tt.reason, got, tt.want)
+			}
+		})
 	}
 }

@@ -21,6 +21,8 @@ type Side struct {
 	Application *unstructured.Unstructured
 	// External is what the repository says that others bring.
 	External []manifest.External
+	// Options are those that the Application decides.
+	Options plan.Options
 }
 
 // Compare works out what it takes from base to head. Either may be nil: an
@@ -45,7 +47,9 @@ func Compare(name string, base, head *Side) *App {
 		}
 	}
 	rendered := before.objects()
-	a := newApp(name, what, plan.Build(input(name, head, rendered)))
+	in := input(name, head, rendered)
+	in.Options.FirstSync = what == New
+	a := newApp(name, what, plan.Build(in))
 	a.Spec, a.Base, a.Needs = spec, rendered, needs
 	a.fill(commits(rendered))
 	return a
@@ -62,7 +66,7 @@ func specChanges(base, head *unstructured.Unstructured) []diff.Change {
 // placed are the steps of a side.
 func (s *Side) placed(name string) steps {
 	var list steps
-	for _, g := range plan.Build(plan.Input{App: name, Namespace: s.Namespace, Server: s.Server, Objects: s.Objects, External: s.External}).Groups {
+	for _, g := range plan.Build(plan.Input{App: name, Namespace: s.Namespace, Server: s.Server, Objects: s.Objects, External: s.External, Options: s.order()}).Groups {
 		for _, step := range g.Steps {
 			if step.Object != nil {
 				list = append(list, placedStep{step, g.Phase, g.Wave})
@@ -70,6 +74,11 @@ func (s *Side) placed(name string) steps {
 		}
 	}
 	return list
+}
+
+// order are the options that decide where steps stand.
+func (s *Side) order() plan.Options {
+	return plan.Options{KindOrderOnly: s.Options.KindOrderOnly, NoEffects: s.Options.NoEffects, LastWins: s.Options.LastWins}
 }
 
 // placedStep is a step with where it stands.
@@ -97,8 +106,9 @@ func (s steps) objects() map[manifest.Key]manifest.Object {
 func input(name string, head *Side, before map[manifest.Key]manifest.Object) plan.Input {
 	in := plan.Input{
 		App: name, Namespace: head.Namespace, Server: head.Server, Objects: head.Objects,
-		Live: map[manifest.Key]plan.Live{}, Options: plan.Options{Prune: true}, External: head.External,
+		Live: map[manifest.Key]plan.Live{}, Options: head.Options, External: head.External,
 	}
+	in.Options.Prune, in.Options.OutOfSyncOnly, in.Options.CreateNamespace = true, false, false
 	after := head.placed(name).objects()
 	for key, was := range before {
 		now, kept := after[key]
@@ -109,6 +119,11 @@ func input(name string, head *Side, before map[manifest.Key]manifest.Object) pla
 			// A hook that is dropped leaves nothing behind that a sync deletes.
 		default:
 			in.Prune = append(in.Prune, plan.Live{Object: was})
+			if key == (manifest.Key{Kind: "Namespace", Name: head.Namespace}) {
+				// From now on a sync makes it, if it is told to: it is handed over.
+				in.Options.CreateNamespace = head.Options.CreateNamespace
+				in.Live[key] = plan.Live{Object: was, InSync: true}
+			}
 		}
 	}
 	slices.SortFunc(in.Prune, func(a, b plan.Live) int { return a.Key().Compare(b.Key()) })
