@@ -5,6 +5,7 @@ package source
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -82,31 +83,31 @@ func (ix *index) scanYAML(r *bufio.Reader) error {
 		name = ""
 	}
 	for {
-		line, err := r.ReadString('\n')
-		if line == "" && errors.Is(err, io.EOF) {
+		line, length, err := readLine(r)
+		if errors.Is(err, io.EOF) {
 			break
 		}
-		if err != nil && !errors.Is(err, io.EOF) {
+		if err != nil {
 			return err
 		}
 		start := at
-		at += int64(len(line))
-		text := strings.TrimRight(line, " \r\n")
-		trimmed := strings.TrimLeft(text, " ")
-		if trimmed == "" || trimmed[0] == '#' {
+		at += length
+		text := bytes.TrimRight(line, " \r\n")
+		trimmed := bytes.TrimLeft(text, " ")
+		if len(trimmed) == 0 || trimmed[0] == '#' {
 			continue
 		}
 		indent := len(text) - len(trimmed)
-		item := strings.HasPrefix(trimmed, "- ") || trimmed == "-"
+		item := isItem(trimmed)
 		switch {
 		case indent == 0 && !item:
 			finish(start)
-			if inside, err = beginsEntries(text); err != nil {
+			if inside, err = beginsEntries(string(text)); err != nil {
 				return err
 			}
 			depth = -1
 		case inside && (depth < 0 || indent == depth) && !item:
-			key, ok := strings.CutSuffix(trimmed, ":")
+			key, ok := strings.CutSuffix(string(trimmed), ":")
 			if !ok {
 				return fmt.Errorf("line %q is not the name of a chart", trimmed)
 			}
@@ -116,6 +117,30 @@ func (ix *index) scanYAML(r *bufio.Reader) error {
 	}
 	finish(at)
 	return nil
+}
+
+func isItem(text []byte) bool {
+	return text[0] == '-' && (len(text) == 1 || text[1] == ' ')
+}
+
+// readLine returns the beginning of the next line, as much as is buffered, and how
+// long it is. The bytes are good until the next call.
+func readLine(r *bufio.Reader) (line []byte, length int64, err error) {
+	line, err = r.ReadSlice('\n')
+	length = int64(len(line))
+	if errors.Is(err, bufio.ErrBufferFull) {
+		// Whatever is so long is no name of a chart.
+		line = bytes.Clone(line)
+		for errors.Is(err, bufio.ErrBufferFull) {
+			var rest []byte
+			rest, err = r.ReadSlice('\n')
+			length += int64(len(rest))
+		}
+	}
+	if errors.Is(err, io.EOF) && length > 0 {
+		err = nil
+	}
+	return line, length, err
 }
 
 // beginsEntries tells whether a line at the left edge begins the charts.
@@ -138,8 +163,7 @@ func (ix *index) scanJSON(r io.Reader) error {
 			return err
 		}
 		if key != "entries" {
-			var skipped json.RawMessage
-			if err := dec.Decode(&skipped); err != nil {
+			if err := skipValue(dec); err != nil {
 				return err
 			}
 			continue
@@ -152,18 +176,36 @@ func (ix *index) scanJSON(r io.Reader) error {
 			if err != nil {
 				return err
 			}
-			var value json.RawMessage
-			if err := dec.Decode(&value); err != nil {
+			from := dec.InputOffset()
+			if err := skipValue(dec); err != nil {
 				return err
 			}
-			to := dec.InputOffset()
-			ix.charts[fmt.Sprint(name)] = span{to - int64(len(value)), to}
+			ix.charts[fmt.Sprint(name)] = span{from, dec.InputOffset()}
 		}
 		if _, err := dec.Token(); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// skipValue passes over a value without having all of it in memory.
+func skipValue(dec *json.Decoder) error {
+	for depth := 0; ; {
+		token, err := dec.Token()
+		if err != nil {
+			return err
+		}
+		switch token {
+		case json.Delim('{'), json.Delim('['):
+			depth++
+		case json.Delim('}'), json.Delim(']'):
+			depth--
+		}
+		if depth == 0 {
+			return nil
+		}
+	}
 }
 
 // versions returns what the index says of a chart.
@@ -185,25 +227,91 @@ func (ix *index) versions(chart string) ([]chartVersion, error) {
 		return nil, err
 	}
 	defer func() { _ = f.Close() }()
-	data := make([]byte, at.to-at.from)
-	if _, err := f.ReadAt(data, at.from); err != nil {
-		return nil, err
-	}
+	part := io.NewSectionReader(f, at.from, at.to-at.from)
 	var list []chartVersion
 	if ix.json {
-		err = json.Unmarshal(data, &list)
+		list, err = versionsInJSON(part)
 	} else {
-		var block map[string][]chartVersion
-		err = yaml.Unmarshal(data, &block)
-		for _, found := range block {
-			list = found
-		}
+		list, err = versionsInYAML(part)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("its index cannot be read: %w", err)
 	}
 	ix.parsed[chart] = list
 	return list, nil
+}
+
+// versionsInJSON reads what follows the name of a chart, version by version.
+func versionsInJSON(part io.Reader) ([]chartVersion, error) {
+	r := bufio.NewReader(part)
+	if _, err := r.ReadString(':'); err != nil {
+		return nil, err
+	}
+	dec := json.NewDecoder(r)
+	if begin, err := dec.Token(); err != nil || begin == nil {
+		return nil, err
+	} else if begin != json.Delim('[') {
+		return nil, fmt.Errorf("%v is no list of versions", begin)
+	}
+	var list []chartVersion
+	for dec.More() {
+		var v chartVersion
+		if err := dec.Decode(&v); err != nil {
+			return nil, err
+		}
+		list = append(list, v)
+	}
+	return list, nil
+}
+
+// maxWhole is how much the index may say of a chart to be read in one piece, which
+// takes twenty times as much memory.
+const maxWhole = 1 << 20
+
+// versionsInYAML reads the name of a chart and the list below it, version by version:
+// each begins with a dash in the column of the first.
+func versionsInYAML(part *io.SectionReader) ([]chartVersion, error) {
+	if part.Size() <= maxWhole {
+		var block map[string][]chartVersion
+		if err := yaml.NewDecoder(part).Decode(&block); err != nil {
+			return nil, err
+		}
+		for _, list := range block {
+			return list, nil
+		}
+	}
+	var list []chartVersion
+	var item bytes.Buffer
+	add := func() error {
+		var one []chartVersion
+		err := yaml.Unmarshal(item.Bytes(), &one)
+		list = append(list, one...)
+		item.Reset()
+		return err
+	}
+	column := -1
+	lines := bufio.NewReader(part)
+	if _, err := lines.ReadBytes('\n'); err != nil {
+		return nil, err
+	}
+	for {
+		line, err := lines.ReadBytes('\n')
+		if err != nil && !errors.Is(err, io.EOF) {
+			return nil, err
+		}
+		text := bytes.TrimRight(bytes.TrimLeft(line, " "), "\r\n")
+		indent := len(line) - len(bytes.TrimLeft(line, " "))
+		if len(text) > 0 && isItem(text) && (column < 0 || indent == column) {
+			column = indent
+			if err := add(); err != nil {
+				return nil, err
+			}
+		}
+		item.Write(line)
+		if err != nil {
+			return list, add()
+		}
+	}
 }
 
 // choose finds the version that a constraint names: the one that is written so, or
