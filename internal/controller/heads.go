@@ -79,7 +79,8 @@ func (a *applications) unaffected(ctx context.Context, name types.NamespacedName
 		return false
 	}
 	st.head, st.desired = head, head
-	a.polls.follow(name, req.Project, req.Sources, head.Revisions)
+	sources, revisions := head.Followed(req.Sources)
+	a.polls.follow(name, req.Project, sources, revisions)
 	return true
 }
 

@@ -99,6 +99,19 @@ func (p *polls) follows(name types.NamespacedName) bool {
 	return len(p.by[name]) > 0
 }
 
+// concerned are the URLs of what is followed and fits.
+func (p *polls) concerned(fits func(repo, chart string) bool) []string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var list []string
+	for of := range p.followers {
+		if !slices.Contains(list, of.RepoURL) && fits(of.RepoURL, of.Chart) {
+			list = append(list, of.RepoURL)
+		}
+	}
+	return list
+}
+
 // ask has a repository polled at once.
 func (p *polls) ask(repo string) {
 	p.mu.Lock()

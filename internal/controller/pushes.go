@@ -24,6 +24,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/wavetrain/wavetrain/internal/source"
+	"github.com/wavetrain/wavetrain/internal/webhook"
 )
 
 // configMapPushes is where replicas that do not act leave what was announced to
@@ -107,6 +108,11 @@ func (a *applications) heardOf(ctx context.Context, before, after client.Object)
 func (a *applications) refresh(ctx context.Context, repo string) error {
 	a.opts.Sources.Forget(repo)
 	a.polls.ask(repo)
+	// Another replica may have heard of it by another of its URLs.
+	for _, spelt := range a.polls.concerned(webhook.Push{URLs: []string{repo}}.ConcernsSource) {
+		a.opts.Sources.Forget(spelt)
+		a.polls.ask(spelt)
+	}
 	list, err := a.all(ctx)
 	if err != nil {
 		return err

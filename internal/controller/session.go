@@ -293,7 +293,8 @@ func (s *session) desired(ctx context.Context) (*pipeline.Desired, error) {
 		return s.st.desired, err
 	}
 	s.st.request, s.st.head, s.st.desired, s.st.outdated = request, head, desired, false
-	s.polls.follow(nameOf(s.app), req.Project, req.Sources, head.Revisions)
+	sources, revisions := head.Followed(req.Sources)
+	s.polls.follow(nameOf(s.app), req.Project, sources, revisions)
 	s.byLookups()
 	s.st.asksServed.Store(slices.Contains(desired.Tools, string(v1alpha1.SourceTypeHelm)))
 	return desired, nil

@@ -67,14 +67,22 @@ func (c *Controller) pushed(ctx context.Context, push webhook.Push) error {
 			}
 		}
 	}
+	acts := true
+	bases := c.apps.polls.concerned(push.ConcernsSource)
+	select {
+	case <-c.manager.Elected():
+	default:
+		acts, bases = false, c.basesAt(ctx, push)
+	}
+	for _, repo := range bases {
+		concerned[repo] = true
+	}
 	c.opts.Log.V(1).Info("a push was announced", "provider", push.Provider, "repositories", push.URLs, "refs", push.Refs, "followed", len(concerned))
 	if len(concerned) == 0 {
 		return nil
 	}
 	repos := slices.Sorted(maps.Keys(concerned))
-	select {
-	case <-c.manager.Elected():
-	default:
+	if !acts {
 		return c.passOn(ctx, repos)
 	}
 	var errs []error

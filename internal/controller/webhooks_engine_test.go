@@ -151,6 +151,41 @@ func TestWebhookAtAnotherReplica(t *testing.T) {
 	}
 }
 
+// A push to the repository of a base has the Applications looked at that use it,
+// whichever replica hears of it.
+func TestWebhookOfABase(t *testing.T) {
+	t.Parallel()
+	w := newWorldWithoutController(t, sandboxtest.Options{})
+	bases := gittest.New(t, map[string]string{"kustomization.yaml": "resources: [a.yaml]\n", "a.yaml": configMap("a", "data: {v: '1'}")})
+	allow := &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Namespace: w.Control, Name: "argocd-cm"},
+		Data:       map[string]string{"wavetrain.dev.kustomize.remoteBases": bases.URL[:strings.LastIndex(bases.URL, "/")]},
+	}
+	if err := w.client.Create(t.Context(), allow); err != nil {
+		t.Fatal(err)
+	}
+	election := func(o *controller.Options) { o.LeaderElection = true }
+	leader := w.startHourly(t, election)
+	repo := gittest.New(t, map[string]string{"app/kustomization.yaml": "resources: ['" + bases.URL + "?ref=main']\n"})
+	name := w.app("shop", repo, "app")
+	w.until(name, time.Minute, "at the first commit", convergedAt(repo.Git("rev-parse", "HEAD")))
+	follower := w.startHourly(t, election)
+	for version, replica := range map[string]*controller.Controller{"of the leader": leader, "of the follower": follower} {
+		bases.Commit("next", map[string]string{"a.yaml": configMap("a", "data: {v: '"+version+"'}")})
+		w.eventually(time.Minute, "the replica answers", func() (bool, string) {
+			code := announce(t, replica, bases.URL, "")
+			return code == http.StatusOK, fmt.Sprint("code ", code)
+		})
+		w.eventually(time.Minute, "the base "+version+" is delivered", func() (bool, string) {
+			live := &corev1.ConfigMap{}
+			if err := w.client.Get(t.Context(), client.ObjectKey{Namespace: w.Target, Name: "a"}, live); err != nil {
+				return false, err.Error()
+			}
+			return live.Data["v"] == version, live.Data["v"]
+		})
+	}
+}
+
 func TestWebhookPayloadSize(t *testing.T) {
 	t.Parallel()
 	w := newWorldWithoutController(t, sandboxtest.Options{})

@@ -10,6 +10,7 @@ import (
 	"encoding/hex"
 	"slices"
 
+	"github.com/wavetrain/wavetrain/api/v1alpha1"
 	"github.com/wavetrain/wavetrain/internal/diag"
 	"github.com/wavetrain/wavetrain/internal/manifest"
 	"github.com/wavetrain/wavetrain/internal/render"
@@ -34,6 +35,10 @@ type Desired struct {
 	Configs []Config
 	// Reused is true when nothing that rendering reads had changed.
 	Reused bool
+
+	// others are what kustomizations have taken from other places, as sources.
+	others         []v1alpha1.ApplicationSource
+	otherRevisions []string
 
 	// parts are the rendered sources; objects is what somebody handed over.
 	parts   []placed
@@ -97,6 +102,13 @@ func combined(parts []placed) string {
 		sum.Write([]byte(digest))
 	}
 	return "sha256:" + hex.EncodeToString(sum.Sum(nil))
+}
+
+// Followed is what the set follows when something moves: the sources that it was
+// rendered from, bases and charts that kustomizations take from other places, and the
+// revisions that all of them had.
+func (d *Desired) Followed(sources []v1alpha1.ApplicationSource) ([]v1alpha1.ApplicationSource, []string) {
+	return slices.Concat(sources, d.others), slices.Concat(d.Revisions, d.otherRevisions)
 }
 
 // Asks tells whether charts asked something of the cluster.

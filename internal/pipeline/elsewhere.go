@@ -10,7 +10,11 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/wavetrain/wavetrain/api/v1alpha1"
+	"github.com/wavetrain/wavetrain/internal/render"
 	"github.com/wavetrain/wavetrain/internal/render/kustomize"
+	"github.com/wavetrain/wavetrain/internal/render/packed"
+	"github.com/wavetrain/wavetrain/internal/render/trace"
 	"github.com/wavetrain/wavetrain/internal/source"
 )
 
@@ -21,7 +25,13 @@ type elsewhere struct {
 	req      Request
 
 	mu    sync.Mutex
-	found map[kustomize.Elsewhere]source.Tree
+	found map[kustomize.Elsewhere]fetched
+}
+
+// fetched is a tree with what it was asked for.
+type fetched struct {
+	source.Tree
+	from v1alpha1.ApplicationSource
 }
 
 // trees are those that were opened.
@@ -29,10 +39,33 @@ func (e *elsewhere) trees() []source.Tree {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	var list []source.Tree
-	for _, tree := range e.found {
-		list = append(list, tree)
+	for _, found := range e.found {
+		list = append(list, found.Tree)
 	}
 	return list
+}
+
+// used are the sources and the revisions of what renderings have taken.
+func (e *elsewhere) used(codec *packed.Codec, parts []placed) (sources []v1alpha1.ApplicationSource, revisions []string, err error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if len(e.found) == 0 {
+		return nil, nil, nil
+	}
+	taken := map[kustomize.Elsewhere]bool{}
+	for _, p := range parts {
+		var t trace.Trace
+		if err := codec.Unmarshal(p.trace, &t); err != nil {
+			return nil, nil, fmt.Errorf("read what a rendering depends on: %w", err)
+		}
+		for _, what := range render.Elsewhere(t) {
+			if found, ok := e.found[what]; ok && !taken[what] {
+				taken[what] = true
+				sources, revisions = append(sources, found.from), append(revisions, found.Revision())
+			}
+		}
+	}
+	return sources, revisions, nil
 }
 
 // fetch returns the tree of a base or chart and the directory in it.
@@ -51,10 +84,10 @@ func (e *elsewhere) fetch(ctx context.Context, what kustomize.Elsewhere) (fs.FS,
 		url, dir, target.Revision = base.Repository, base.Path, base.Revision
 	}
 	e.mu.Lock()
-	tree := e.found[what]
+	known, ok := e.found[what]
 	e.mu.Unlock()
-	if tree != nil {
-		return tree, dir, nil
+	if ok {
+		return known.Tree, dir, nil
 	}
 	repo, err := e.renderer.find(ctx, url, e.req.Project)
 	if err != nil {
@@ -68,12 +101,13 @@ func (e *elsewhere) fetch(ctx context.Context, what kustomize.Elsewhere) (fs.FS,
 	if err != nil {
 		return nil, "", err
 	}
-	if tree, err = e.renderer.store.Open(ctx, target, revision); err != nil {
+	tree, err := e.renderer.store.Open(ctx, target, revision)
+	if err != nil {
 		return nil, "", err
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.found[what] = tree
+	e.found[what] = fetched{tree, v1alpha1.ApplicationSource{RepoURL: url, Chart: what.Chart, TargetRevision: target.Revision}}
 	return tree, dir, nil
 }
 

@@ -83,9 +83,21 @@ func TestABaseOfAnotherRepositoryIsFetchedWhereThatIsAllowed(t *testing.T) {
 	if file := objects(t, got)[1].Provenance.File; file != bases.URL+"/web/web.yaml" {
 		t.Errorf("comes from %s", file)
 	}
-	bases.Commit("elsewhere", map[string]string{"unrelated": "y"})
+	followed := func(got *pipeline.Desired) string {
+		sources, revisions := got.Followed(req.Sources)
+		if len(sources) != 2 || len(revisions) != 2 || sources[0].RepoURL != repo.URL || sources[1].RepoURL != bases.URL || sources[1].TargetRevision != "main" {
+			t.Fatalf("follows %+v at %v", sources, revisions)
+		}
+		return revisions[1]
+	}
+	if at := followed(got); at != bases.Git("rev-parse", "HEAD") {
+		t.Errorf("follows the base at %s", at)
+	}
+	head := bases.Commit("elsewhere", map[string]string{"unrelated": "y"})
 	if got := render(t, r, req); !got.Reused {
 		t.Error("a commit to the base's repository that does not touch it had it rendered again")
+	} else if at := followed(got); at != head {
+		t.Errorf("what is reused follows the base at %s, not at its head", at)
 	}
 	bases.Commit("there", map[string]string{"common/common.yaml": template("common", "two")})
 	if got := render(t, r, req); got.Reused {

@@ -167,7 +167,7 @@ func directoryOf(src v1alpha1.ApplicationSource) string {
 // is unchanged that an earlier rendering read and asked is not rendered again.
 func (r *Renderer) Render(ctx context.Context, req Request, revisions []string) (desired *Desired, err error) {
 	trees := make([]source.Tree, len(req.Sources))
-	others := elsewhere{renderer: r, req: req, found: map[kustomize.Elsewhere]source.Tree{}}
+	others := elsewhere{renderer: r, req: req, found: map[kustomize.Elsewhere]fetched{}}
 	defer func() {
 		for _, tree := range slices.Concat(trees, others.trees()) {
 			if tree != nil {
@@ -234,6 +234,13 @@ func (r *Renderer) renderAll(ctx context.Context, req Request, revisions []strin
 		desired.Warnings = append(desired.Warnings, p.remarks.Warnings...)
 	}
 	desired.Digest = combined(desired.parts)
+	codec, err := r.codec()
+	if err != nil {
+		return nil, err
+	}
+	if desired.others, desired.otherRevisions, err = others.used(codec, desired.parts); err != nil {
+		return nil, err
+	}
 	r.keep(req.App, desired.parts)
 	return desired, nil
 }

@@ -61,6 +61,19 @@ func Holds(ctx context.Context, t trace.Trace, src Source, target Target) bool {
 	return true
 }
 
+// Elsewhere lists what a rendering has taken from other places than its sources.
+func Elsewhere(t trace.Trace) []kustomize.Elsewhere {
+	var list []kustomize.Elsewhere
+	for _, read := range t.Reads {
+		if key, ok := strings.CutPrefix(read.Tree, elsewhereTree); ok {
+			if e, ok := kustomize.ParseElsewhere(key); ok && !slices.Contains(list, e) {
+				list = append(list, e)
+			}
+		}
+	}
+	return list
+}
+
 // found returns a tree from elsewhere as it is now, nil if there is none.
 func (t Target) found(ctx context.Context, key string) fs.FS {
 	e, ok := kustomize.ParseElsewhere(key)

@@ -61,6 +61,13 @@ func (r *reader) rendering() Rendering {
 	return set
 }
 
+// RemoteBases are the beginnings of URLs that bases may have, without the other
+// settings. What cannot be read is left out.
+func RemoteBases(data map[string]string) []string {
+	r := reader{data: data}
+	return r.remoteBases()
+}
+
 // remoteBases reads the beginnings of URLs that bases may have. Each names a host in
 // full: half of a name would be that of other hosts, too.
 func (r *reader) remoteBases() []string {

@@ -101,6 +101,13 @@ func (r *Repository) Update() {
 	}
 }
 
+// Tag puts an annotated tag on the last commit and serves it.
+func (r *Repository) Tag(name string) {
+	r.t.Helper()
+	r.Git("tag", "--message", name, name)
+	r.Git("push", "--quiet", r.mirror.GitDir, "refs/tags/"+name)
+}
+
 // Git runs git in the work tree and returns what it prints.
 func (r *Repository) Git(args ...string) string {
 	r.t.Helper()
