@@ -34,7 +34,7 @@ type command func(ctx context.Context, w *world, ts *testscript.TestScript, args
 func commands() map[string]func(*testscript.TestScript, bool, []string) {
 	all := map[string]func(*testscript.TestScript, bool, []string){}
 	for name, do := range map[string]command{
-		"commit": commit, "publish": publishCharts, "apply": applyFile, "rules": useRules, "sync": syncAndWait, "start": startSync,
+		"commit": commit, "publish": publishCharts, "push": push, "tag": tag, "apply": applyFile, "rules": useRules, "sync": syncAndWait, "start": startSync,
 		"terminate": terminate, "refresh": refresh, "restart": restart, "delete": deleteObject, "patch": patch,
 		"remember": remember, "write": write, "knock": knock,
 	} {
@@ -89,7 +89,7 @@ func commit(ctx context.Context, w *world, ts *testscript.TestScript, args []str
 	}
 	w.commits++
 	ts.Setenv("rev"+strconv.Itoa(w.commits), w.repo.Commit(message, files))
-	return w.controller.announce(ctx, w.repo.URL)
+	return w.announce(ctx)
 }
 
 func applyFile(ctx context.Context, w *world, _ *testscript.TestScript, args []string) error {
@@ -236,7 +236,7 @@ func restart(_ context.Context, w *world, _ *testscript.TestScript, _ []string) 
 		return errors.New("only a scenario with a controller of its own can restart it")
 	}
 	w.controller.stop()
-	w.controller = startController(w.t, w.env, w.controller.namespace, w.controller.appNamespaces...)
+	w.controller = startController(w.t, w.env, w.controller)
 	return nil
 }
 

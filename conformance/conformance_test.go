@@ -9,18 +9,31 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"text/tabwriter"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/wavetrain/wavetrain/internal/render/worker"
 )
 
 // atOnce is how many scenarios run side by side. They spend their time waiting
 // for the cluster, so there can be many more than processors.
 const atOnce = "12"
 
+// The test binary limits itself and becomes the program of a plugin, as the real one
+// does.
 func TestMain(m *testing.M) {
+	if len(os.Args) > 3 && os.Args[1] == programCommand {
+		seconds, err := strconv.Atoi(os.Args[2])
+		if err == nil {
+			err = worker.Become(seconds, os.Args[3:], os.Environ())
+		}
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
 	flag.Parse()
 	given := false
 	flag.Visit(func(f *flag.Flag) { given = given || f.Name == "test.parallel" })

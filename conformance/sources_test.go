@@ -6,6 +6,8 @@ package conformance_test
 import (
 	"context"
 	"errors"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -14,6 +16,9 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/wavetrain/wavetrain/internal/gitserver/gittest"
+	"github.com/wavetrain/wavetrain/internal/pipeline"
+	"github.com/wavetrain/wavetrain/internal/render"
+	"github.com/wavetrain/wavetrain/internal/render/plugin"
 	"github.com/wavetrain/wavetrain/internal/source/sourcetest"
 )
 
@@ -24,11 +29,27 @@ type sources struct {
 	signer gittest.SSHKey
 	// signerID is the key's fingerprint.
 	signerID string
+	// other is a second repository, private the first one behind a login.
+	other   *gittest.Repository
+	private string
 }
+
+// The login of the private repository.
+const (
+	privateUser     = "reader"
+	privatePassword = "correct-horse" //nolint:gosec // of a server that the test starts
+)
 
 func (w *world) makeSources() error {
 	w.sources.signer = gittest.NewSSHKey(w.t)
 	w.sources.signerID = w.sources.signer.Fingerprint()
+	if w.has("other") {
+		first, err := w.tree("other/1")
+		if err != nil {
+			return err
+		}
+		w.sources.other = gittest.New(w.t, first)
+	}
 	if !w.has("charts") {
 		return nil
 	}
@@ -42,7 +63,74 @@ func (w *world) names() map[string]string {
 	if w.sources.charts != nil {
 		names["charts"] = w.sources.charts.URL
 	}
+	if w.sources.other != nil {
+		names["other"] = w.sources.other.URL
+	}
+	if w.sources.private != "" {
+		names["private"], names["user"], names["password"] = w.sources.private, privateUser, privatePassword
+		names["privatePrefix"] = w.sources.private[:strings.LastIndex(w.sources.private, "/")]
+	}
 	return names
+}
+
+// servePrivately has the repository served behind a login, too, below a path of its
+// own.
+func (w *world) servePrivately() {
+	open := http.StripPrefix("/team", w.repo.Handler())
+	server := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		if user, password, ok := r.BasicAuth(); !ok || user != privateUser || password != privatePassword {
+			rw.Header().Set("WWW-Authenticate", `Basic realm="git"`)
+			rw.WriteHeader(http.StatusUnauthorized)
+			return
+		}
+		open.ServeHTTP(rw, r)
+	}))
+	w.t.Cleanup(server.Close)
+	w.sources.private = server.URL + "/team" + w.repo.URL[strings.LastIndex(w.repo.URL, "/"):]
+}
+
+// push N commits the files of other/N to the second repository and announces it.
+func push(ctx context.Context, w *world, _ *testscript.TestScript, args []string) error {
+	if len(args) != 1 {
+		return errors.New("usage: push N")
+	}
+	files, err := w.tree("other/" + args[0])
+	if err != nil {
+		return err
+	}
+	w.sources.other.Commit("commit "+args[0], files)
+	return w.controller.announce(ctx, w.sources.other.URL)
+}
+
+// tag [signed] NAME puts an annotated tag on the last commit and announces it.
+func tag(ctx context.Context, w *world, _ *testscript.TestScript, args []string) error {
+	if len(args) == 2 && args[0] == "signed" {
+		args = args[1:]
+		end, err := w.sign()
+		if err != nil {
+			return err
+		}
+		defer end()
+	}
+	if len(args) != 1 {
+		return errors.New("usage: tag [signed] NAME")
+	}
+	w.repo.Tag(args[0])
+	return w.announce(ctx)
+}
+
+// announce tells the controller that the repository has something new, under all of
+// its URLs.
+func (w *world) announce(ctx context.Context) error {
+	for _, url := range []string{w.repo.URL, w.sources.private} {
+		if url == "" {
+			continue
+		}
+		if err := w.controller.announce(ctx, url); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // publish puts the charts of charts/N into the scenario's Helm repository.
@@ -89,9 +177,32 @@ func (w *world) sign() (end func(), err error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, setting := range []string{"commit.gpgSign=true", "gpg.format=ssh", "user.signingKey=" + file} {
+	for _, setting := range []string{"commit.gpgSign=true", "tag.gpgSign=true", "gpg.format=ssh", "user.signingKey=" + file} {
 		name, value, _ := strings.Cut(setting, "=")
 		w.repo.Git("config", name, value)
 	}
-	return func() { w.repo.Git("config", "commit.gpgSign", "false") }, nil
+	return func() {
+		w.repo.Git("config", "commit.gpgSign", "false")
+		w.repo.Git("config", "tag.gpgSign", "false")
+	}, nil
+}
+
+// programCommand has the test binary become the program of a plugin.
+const programCommand = "render-program"
+
+// withPlugins renders in this process, but for sources of the plugins in a directory.
+func withPlugins(dir string) (pipeline.Rendering, error) {
+	if dir == "" {
+		return pipeline.Rendering{}, nil
+	}
+	plugins, err := plugin.Load(dir)
+	if err != nil {
+		return pipeline.Rendering{}, err
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return pipeline.Rendering{}, err
+	}
+	runner := plugin.Runner{Plugins: plugins, Path: os.Getenv("PATH"), Command: []string{self, programCommand}}
+	return pipeline.Rendering{Render: runner.Around(render.Render), Variant: runner.Variant()}, nil
 }

@@ -92,7 +92,7 @@ func newStage(t *testing.T) *stage {
 		t.Fatal(err)
 	}
 	s.control = env.Namespace(t)
-	s.controller = startController(t, env, s.control)
+	s.controller = startController(t, env, &runningController{namespace: s.control})
 	return s
 }
 
@@ -159,21 +159,26 @@ func healing() controller.HealBackoff {
 type runningController struct {
 	*controller.Controller
 	namespace string
-	// appNamespaces are what it was started with.
+	// appNamespaces and plugins, a directory, are what it was started with.
 	appNamespaces []string
+	plugins       string
 	stop          func()
 }
 
 // startController runs a controller for a control namespace, and maybe for
-// Applications of others, until the test ends or it is stopped.
-func startController(t testing.TB, env *sandboxtest.Env, namespace string, appNamespaces ...string) *runningController {
+// Applications of others and with plugins, until the test ends or it is stopped.
+func startController(t testing.TB, env *sandboxtest.Env, what *runningController) *runningController {
 	t.Helper()
+	rendering, err := withPlugins(what.plugins)
+	if err != nil {
+		t.Fatal(err)
+	}
 	store, err := source.NewStore(source.Options{Dir: t.TempDir(), Env: gittest.Env(), RefsTTL: 100 * time.Millisecond})
 	if err != nil {
 		t.Fatal(err)
 	}
 	c, err := controller.New(controller.Options{
-		Config: env.Config, Namespace: namespace, ApplicationNamespaces: appNamespaces, Sources: store, Limits: limits(), Heal: healing(),
+		Config: env.Config, Namespace: what.namespace, ApplicationNamespaces: what.appNamespaces, Sources: store, Limits: limits(), Heal: healing(), Rendering: rendering,
 		// Repositories announce their commits.
 		PollInterval: time.Hour,
 	})
@@ -186,11 +191,11 @@ func startController(t testing.TB, env *sandboxtest.Env, namespace string, appNa
 	stop := sync.OnceFunc(func() {
 		cancel()
 		if err := <-done; err != nil {
-			t.Errorf("controller of %s: %v", namespace, err)
+			t.Errorf("controller of %s: %v", what.namespace, err)
 		}
 	})
 	t.Cleanup(stop)
-	return &runningController{Controller: c, namespace: namespace, appNamespaces: appNamespaces, stop: stop}
+	return &runningController{Controller: c, namespace: what.namespace, appNamespaces: what.appNamespaces, plugins: what.plugins, stop: stop}
 }
 
 // announce tells the controller that the repository has a new commit, as a

@@ -74,19 +74,23 @@ func (s *stage) setUp(env *testscript.Env, what scenario) error {
 	w.id = strings.TrimPrefix(w.target, "test-")
 	if what.ownController {
 		w.controller = &runningController{namespace: s.env.Namespace(t), appNamespaces: w.fillIn(what.appNamespaces)}
+		if w.has("plugins") {
+			w.controller.plugins = filepath.Join(w.dir, "plugins")
+		}
 	}
 	env.Values[worldKey{}] = w
 	if err := w.makeSources(); err != nil {
 		return err
-	}
-	for name, value := range w.names() {
-		env.Setenv(name, value)
 	}
 	first, err := w.tree("git/1")
 	if err != nil {
 		return err
 	}
 	w.repo, w.commits = gittest.New(t, first), 1
+	w.servePrivately()
+	for name, value := range w.names() {
+		env.Setenv(name, value)
+	}
 	for name, value := range map[string]string{
 		"id": w.id, "target": w.target, "control": w.controller.namespace, "repo": w.repo.URL, "rev1": w.repo.Git("rev-parse", "HEAD"),
 	} {
@@ -106,7 +110,7 @@ func (s *stage) setUp(env *testscript.Env, what scenario) error {
 	if what.ownController {
 		// Not before what it has to find: it may hear of a new Application before it
 		// hears of a setting that is older.
-		w.controller = startController(t, s.env, w.controller.namespace, w.controller.appNamespaces...)
+		w.controller = startController(t, s.env, w.controller)
 	}
 	if w.has("apps.yaml") {
 		return w.apply(t.Context(), "apps.yaml")
