@@ -22,7 +22,7 @@ const (
 	attempts = 6
 	// accountWait is how long a new namespace may take to get its default
 	// ServiceAccount.
-	accountWait = 10 * time.Second
+	accountWait = 30 * time.Second
 	// kindWait is how long a kind may take to be served after what defines it
 	// changed.
 	kindWait = 10 * time.Second

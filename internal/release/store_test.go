@@ -40,7 +40,7 @@ func newBench(t *testing.T) *bench {
 	t.Helper()
 	env := sandboxtest.Start(t, sandboxtest.Options{})
 	if _, err := envtest.InstallCRDs(env.Config, envtest.CRDInstallOptions{
-		Paths: []string{"../../api/crds/wavetrain.dev_releaserecords.yaml"}, ErrorIfPathMissing: true, MaxTime: time.Minute,
+		Paths: []string{"../../api/crds/wavetrain.dev_releaserecords.yaml"}, ErrorIfPathMissing: true, MaxTime: 3 * time.Minute,
 	}); err != nil {
 		t.Fatal(err)
 	}
