@@ -262,6 +262,36 @@ func usageOf(pid int) (usage, error) {
 	return u, nil
 }
 
+// demandOf is how long the threads of a process and of those that it started have
+// run or waited for a processor so far: what they would have used of a machine that
+// has nothing else to do. Threads that have ended are missing.
+func demandOf(pid int) (time.Duration, error) {
+	all, err := procfs.AllProcs()
+	if err != nil {
+		return 0, err
+	}
+	slices.SortFunc(all, func(a, b procfs.Proc) int { return a.PID - b.PID }) // parents come first
+	family := map[int]bool{pid: true}
+	var demand time.Duration
+	for _, proc := range all {
+		stat, err := proc.Stat()
+		if err != nil || !family[proc.PID] && !family[stat.PPID] {
+			continue
+		}
+		family[proc.PID] = true
+		threads, err := procfs.AllThreads(proc.PID)
+		if err != nil {
+			continue
+		}
+		for _, thread := range threads {
+			if sched, err := thread.Schedstat(); err == nil {
+				demand += time.Duration(sched.RunningNanoseconds + sched.WaitingNanoseconds) //nolint:gosec // it overflows after centuries
+			}
+		}
+	}
+	return demand, nil
+}
+
 // ticks turns the kernel's unit of CPU time, which is 1/100 s to user space on
 // all of Linux' platforms, into a duration.
 func ticks(n uint) time.Duration {
