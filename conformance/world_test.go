@@ -5,6 +5,7 @@ package conformance_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -341,12 +342,19 @@ func (w *world) put(ctx context.Context, obj *unstructured.Unstructured, by writ
 	var last error
 	err := wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
 		last = w.putOnce(ctx, obj, by)
-		return last == nil || !meta.IsNoMatchError(last) && !apierrors.IsNotFound(last), nil
+		return last == nil || !meta.IsNoMatchError(last) && !apierrors.IsNotFound(last) && !passing(last), nil
 	})
 	if last != nil {
 		return last
 	}
 	return err
+}
+
+// passing tells whether a request failed for a reason that passes: the API server had
+// no time for it, or the connection broke off.
+func passing(err error) bool {
+	var status apierrors.APIStatus
+	return !errors.As(err, &status) || apierrors.IsTimeout(err) || apierrors.IsServerTimeout(err) || apierrors.IsTooManyRequests(err)
 }
 
 func (w *world) putOnce(ctx context.Context, obj *unstructured.Unstructured, by writer) error {
