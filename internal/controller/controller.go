@@ -34,6 +34,7 @@ import (
 	"github.com/wavetrain/wavetrain/internal/event"
 	"github.com/wavetrain/wavetrain/internal/pipeline"
 	"github.com/wavetrain/wavetrain/internal/project"
+	"github.com/wavetrain/wavetrain/internal/rollout"
 	"github.com/wavetrain/wavetrain/internal/rollout/machine"
 	"github.com/wavetrain/wavetrain/internal/source"
 	"github.com/wavetrain/wavetrain/internal/webhook"
@@ -80,6 +81,9 @@ type Options struct {
 	// Heal says when what drifts again and again is healed again; zero values have the
 	// documented defaults.
 	Heal HealBackoff
+	// Pace is how soon and how often an operation that waits tells for what, on its
+	// status, too; zero values have the defaults.
+	Pace rollout.Pace
 	// Events receives the progress of rollouts; may be nil.
 	Events event.Sink
 	// Log receives what concerns no single Application. Defaults to none.
@@ -98,7 +102,7 @@ func (o Options) withDefaults() Options {
 	if o.Workers == 0 {
 		o.Workers = 10
 	}
-	o.Heal = o.Heal.withDefaults()
+	o.Heal, o.Pace = o.Heal.withDefaults(), o.Pace.WithDefaults()
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
 	}

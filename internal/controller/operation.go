@@ -250,7 +250,7 @@ func (s *session) start(ctx context.Context, op v1alpha1.Operation, id string, a
 func (s *session) driver() *rollout.Driver {
 	return rollout.New(s.writer(), rollout.Options{
 		Clock: s.opts.Clock, Events: s.opts.Events, Limits: s.opts.Limits.With(s.ownOptions()), Custom: s.installation.judge,
-		Queue: s.dest.queue,
+		Queue: s.dest.queue, Pace: s.opts.Pace,
 	})
 }
 
@@ -291,7 +291,7 @@ func (s *session) launch(ctx context.Context, op v1alpha1.Operation, desired *pi
 	s.st.running.Store(run)
 	s.follow(run)
 	s.describeRun(run)
-	s.by(s.now.Add(progressEvery))
+	s.by(s.now.Add(s.opts.Pace.Every))
 	return nil
 }
 
@@ -360,15 +360,15 @@ func (s *session) whileRunning(ctx context.Context) error {
 	if next := s.nextProgress(run, snap); s.now.Before(next) {
 		s.by(next)
 		// By then it may wait for something.
-		s.by(s.now.Add(progressEvery))
+		s.by(s.now.Add(s.opts.Pace.Every))
 		return nil
 	}
 	if !s.progress.AllowN(s.now, 1) {
-		s.by(s.now.Add(progressEvery))
+		s.by(s.now.Add(s.opts.Pace.Every))
 		return nil
 	}
 	s.describeRun(run)
-	s.by(s.now.Add(progressEvery))
+	s.by(s.now.Add(s.opts.Pace.Every))
 	if err := s.lookAt(ctx, run.desired); err != nil {
 		// The operation says what is wrong with the cluster; its progress is
 		// shown all the same.

@@ -21,8 +21,9 @@ import (
 	"github.com/wavetrain/wavetrain/internal/status"
 )
 
-// progressEvery bounds how often the status is written while an operation runs:
-// a write costs the API server more the larger the application is.
+// progressEvery bounds how often the status is written because of words or a heal: a
+// write costs the API server more the larger the application is. While an operation
+// waits, the pace of the options does.
 const progressEvery = 5 * time.Second
 
 // progressRate bounds, per second, how often that is done for all Applications

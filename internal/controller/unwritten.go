@@ -128,7 +128,7 @@ func (s *session) nextProgress(run *operationRun, snap rollout.Snapshot) time.Ti
 		return s.beginDue(run, snap)
 	}
 	if snap.Waits {
-		return s.st.statusAt.Add(progressEvery)
+		return s.st.statusAt.Add(s.opts.Pace.Every)
 	}
 	return s.st.statusAt.Add(busyEvery)
 }

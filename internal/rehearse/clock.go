@@ -11,6 +11,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/wavetrain/wavetrain/api/v1alpha1"
 	"github.com/wavetrain/wavetrain/internal/field"
 	"github.com/wavetrain/wavetrain/internal/health"
 )
@@ -45,11 +46,19 @@ func (c *clock) skip(d time.Duration) {
 func (w *world) now() time.Time { return w.clock.at(time.Now()) }
 
 const (
+	// telling is how soon, and then how often, the engine looks for the reason of a
+	// wait and writes it on the Application: in a cluster these are seconds, of which a
+	// wait that takes a minute has plenty. Here that minute is skipped.
+	telling = time.Second
 	// stillness is how long nothing must have happened before time is skipped. What the
 	// engine and Kubernetes' controllers have to do about it takes them milliseconds,
-	// but the engine explains a wait after three seconds and writes its status every
-	// five: what an Application says must not be older in a rehearsal than in a cluster.
-	stillness = 9 * time.Second
+	// the Job controller a second. What an Application says must not be older than in
+	// a cluster: a wait may be explained anew just after an explanation, and be written
+	// just after a write.
+	stillness = 2*telling + time.Second
+	// patient is the same where something has drifted: the engine heals it when it has
+	// waited for it to keep still.
+	patient = 9 * time.Second
 	// quiet is the same for changes of Applications.
 	quiet = 1500 * time.Millisecond
 	// worthSkipping is the least that is skipped, and lead is what is left of it, so
@@ -64,8 +73,12 @@ const (
 // hurry skips time that only the simulation lets pass, at most until end: nothing has
 // happened for a while, nobody but the simulation has anything to do later, and it has.
 func (w *world) hurry(ctx context.Context, end time.Time) error {
-	if w.touching.Load() > 0 || w.now().Sub(w.chronicle.stillSince()) < stillness ||
-		w.now().Sub(w.chronicle.quietSince()) < quiet || time.Since(w.headAt) < stillness || w.chronicle.timed() {
+	still := stillness
+	if w.chronicle.drifted() {
+		still = patient
+	}
+	if w.touching.Load() > 0 || w.now().Sub(w.chronicle.stillSince()) < still ||
+		w.now().Sub(w.chronicle.quietSince()) < quiet || time.Since(w.headAt) < still || w.chronicle.timed() {
 		return nil
 	}
 	in, pending, err := w.sandbox.Next(ctx)
@@ -105,6 +118,24 @@ func (c *chronicle) timed() bool {
 			}
 		case s.before:
 		case s.health == health.Degraded || s.waiting != "" || ownTime(s.object):
+			return true
+		}
+	}
+	return false
+}
+
+// drifted tells whether an Application is to be healed that is not: nothing runs, and
+// it differs.
+func (c *chronicle) drifted() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, s := range c.objects {
+		if !isApplication(s.object) {
+			continue
+		}
+		text := func(path string) string { return field.Text(s.object.Object, path) }
+		if field.At(s.object.Object, "spec.syncPolicy.automated") != nil && text("status.sync.status") == string(v1alpha1.SyncStatusOutOfSync) &&
+			text("status.operationState.phase") != string(v1alpha1.OperationRunning) {
 			return true
 		}
 	}

@@ -29,6 +29,7 @@ import (
 	"github.com/wavetrain/wavetrain/internal/gitserver"
 	"github.com/wavetrain/wavetrain/internal/pipeline"
 	"github.com/wavetrain/wavetrain/internal/report/findings"
+	engine "github.com/wavetrain/wavetrain/internal/rollout"
 	"github.com/wavetrain/wavetrain/internal/sandbox"
 	"github.com/wavetrain/wavetrain/internal/source"
 	"github.com/wavetrain/wavetrain/internal/timeline"
@@ -226,7 +227,7 @@ func (w *world) controllerOptions(dead *atomic.Bool) controller.Options {
 	cfg.Wrap(func(next http.RoundTripper) http.RoundTripper { return mortal{next, dead} })
 	return controller.Options{
 		Config: cfg, Sources: w.store, Rendering: w.opts.Rendering, ApplicationNamespaces: w.appNamespaces,
-		Events: w.rollouts.note, Log: w.opts.Log,
+		Events: w.rollouts.note, Log: w.opts.Log, Pace: engine.Pace{After: telling, Every: telling},
 	}
 }
 

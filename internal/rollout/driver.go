@@ -34,6 +34,8 @@ type Options struct {
 	// Custom judges the kinds that people wrote health rules for; may be nil. After
 	// its answers have changed, a run has to Reconsider.
 	Custom health.Custom
+	// Pace of telling what is waited for; zero values have the defaults.
+	Pace Pace
 }
 
 // Driver carries out operations on one cluster.
@@ -53,6 +55,7 @@ func New(cluster Cluster, opts Options) *Driver {
 	if opts.Concurrency <= 0 {
 		opts.Concurrency = 8
 	}
+	opts.Pace = opts.Pace.WithDefaults()
 	if opts.Queue == nil {
 		opts.Queue = NewQueue(0)
 	}

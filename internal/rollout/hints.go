@@ -4,6 +4,7 @@
 package rollout
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"sync"
@@ -12,15 +13,23 @@ import (
 	"github.com/wavetrain/wavetrain/internal/manifest"
 )
 
-const (
-	// explainAfter is how long a wait lasts before the cluster is asked for its
-	// reason, explainEvery how often. Most waits are shorter, and to ask about them
-	// would keep the cluster from what they wait for.
-	explainAfter = 3 * time.Second
-	explainEvery = 5 * time.Second
-	// maxExplained bounds how many objects are asked about at a time.
-	maxExplained = 5
-)
+// maxExplained bounds how many objects are asked about at a time.
+const maxExplained = 5
+
+// Pace is how soon and how often it is told what a rollout waits for.
+type Pace struct {
+	// After is how long a wait lasts before the cluster is asked for its reason. Most
+	// waits are shorter, and to ask about them would keep the cluster from what they
+	// wait for. Defaults to three seconds.
+	After time.Duration
+	// Every is how often it is asked again. Defaults to five seconds.
+	Every time.Duration
+}
+
+// WithDefaults fills in what is not set.
+func (p Pace) WithDefaults() Pace {
+	return Pace{After: cmp.Or(p.After, 3*time.Second), Every: cmp.Or(p.Every, 5*time.Second)}
+}
 
 // hints are the reasons why objects that are waited for do not get on. They are
 // found in the background: what opens a gate must not wait for what explains it.
@@ -41,7 +50,7 @@ func (h *hints) of(key manifest.Key) string {
 
 // due reports whether it is time to ask about waits, else when it will be; the
 // zero time stands for never.
-func (h *hints) due(waits bool, now time.Time) (bool, time.Time) {
+func (h *hints) due(waits bool, now time.Time, pace Pace) (bool, time.Time) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if !waits {
@@ -54,8 +63,8 @@ func (h *hints) due(waits bool, now time.Time) (bool, time.Time) {
 	if h.busy {
 		return false, time.Time{}
 	}
-	at := h.since.Add(explainAfter)
-	if next := h.asked.Add(explainEvery); next.After(at) {
+	at := h.since.Add(pace.After)
+	if next := h.asked.Add(pace.Every); next.After(at) {
 		at = next
 	}
 	if now.Before(at) {
@@ -63,7 +72,7 @@ func (h *hints) due(waits bool, now time.Time) (bool, time.Time) {
 	}
 	h.asked, h.busy = now, true
 	h.running.Add(1)
-	return true, now.Add(explainEvery)
+	return true, now.Add(pace.Every)
 }
 
 // set stores what was found; it reports whether that is new.
@@ -84,7 +93,7 @@ func (r *Run) explain(ctx context.Context) time.Time {
 	r.mu.Lock()
 	waits := r.machine.Waiting()
 	r.mu.Unlock()
-	due, next := r.hints.due(len(waits) > 0, r.driver.opts.Clock.Now())
+	due, next := r.hints.due(len(waits) > 0, r.driver.opts.Clock.Now(), r.driver.opts.Pace)
 	if !due {
 		return next
 	}
