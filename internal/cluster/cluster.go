@@ -85,6 +85,8 @@ type Cluster struct {
 	// wanted are the kinds that somebody asked to watch, served or not: one that
 	// disappears and comes back is watched again.
 	wanted map[schema.GroupKind]bool
+	// lists count how often a kind was read as a whole.
+	lists map[schema.GroupKind]int
 	// excluded tells which kinds are never watched; nil excludes none.
 	excluded func(schema.GroupKind) bool
 	// tracking is how objects are marked; nil is the default.
@@ -124,6 +126,7 @@ func New(cfg *rest.Config, opts Options) (*Cluster, error) {
 		refused:       opts.Refused,
 		watches:       map[schema.GroupKind]*kindWatch{},
 		wanted:        map[schema.GroupKind]bool{},
+		lists:         map[schema.GroupKind]int{},
 	}
 	if c.dynamic, err = dynamic.NewForConfigAndClient(cfg, client); err != nil {
 		return nil, fmt.Errorf("connect to %s: %w", cfg.Host, err)

@@ -171,6 +171,9 @@ func TestExpiredWatchStartsAnew(t *testing.T) {
 	default:
 		t.Error("the kind was not begun anew: the test shows nothing")
 	}
+	if kept := keptOf(c, configMaps()); kept.Lists != 2 || kept.Objects < 2 || kept.Stale {
+		t.Errorf("what is told of the live cache: %+v", kept)
+	}
 	for len(told) > 0 {
 		change := <-told
 		changes = append(changes, string(change.Type)+" "+change.Key.Name)
@@ -179,4 +182,14 @@ func TestExpiredWatchStartsAnew(t *testing.T) {
 	if d := cmp.Diff([]string{"added comes", "deleted goes"}, changes); d != "" {
 		t.Errorf("changes that were told (-want +got):\n%s", d)
 	}
+}
+
+// keptOf is what a cluster tells of one kind.
+func keptOf(c *Cluster, gk schema.GroupKind) Kept {
+	for _, k := range c.Kept() {
+		if k.Kind == gk {
+			return k
+		}
+	}
+	return Kept{}
 }

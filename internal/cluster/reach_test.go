@@ -4,6 +4,7 @@
 package cluster
 
 import (
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -78,6 +79,10 @@ func TestReach(t *testing.T) {
 	}
 	if err := c.Beyond(at("Secret", second, "x")); !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "grant this right") {
 		t.Errorf("a refusal is passed on with what to do: %v", err)
+	}
+
+	if kept := keptOf(c, schema.GroupKind{Kind: "Secret"}); !slices.Equal(kept.Forbidden, []string{second}) {
+		t.Errorf("what is told of Secrets: %+v", kept)
 	}
 
 	// Each namespace goes on by itself.

@@ -161,6 +161,16 @@ func (s *store) holds(gk schema.GroupKind) bool {
 	return s.kinds[gk] != nil
 }
 
+// size is how many objects of a kind are kept.
+func (s *store) size(gk schema.GroupKind) int {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if k := s.kinds[gk]; k != nil {
+		return len(k.objects)
+	}
+	return 0
+}
+
 // drop forgets a kind that is not watched any more.
 func (s *store) drop(gk schema.GroupKind) {
 	s.change(func(report func(ChangeType, *entry)) {

@@ -256,6 +256,7 @@ func (f feed) Replace(list []any, version string) error {
 		entries[i] = e
 	}
 	f.p.w.c.store.sawAll(f.p.w.kind, f.p.namespace, entries, parseVersion(version))
+	f.p.w.c.listed(f.p.w.kind)
 	f.p.update(func() { f.p.synced, f.p.err = true, nil })
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"io"
 	"net"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -437,6 +438,12 @@ func TestForbiddenKind(t *testing.T) {
 	}
 	if !strings.Contains(err.Error(), "grant this right") {
 		t.Errorf("the error must say what to do: %v", err)
+	}
+	if kept := keptOf(c, schema.GroupKind{Kind: "Secret"}); !kept.Stale || !slices.Equal(kept.Forbidden, []string{""}) {
+		t.Errorf("what is told of Secrets: %+v", kept)
+	}
+	if kept := keptOf(c, configMaps()); kept.Stale || kept.Forbidden != nil || kept.Lists != 1 {
+		t.Errorf("what is told of ConfigMaps: %+v", kept)
 	}
 	if _, err := c.Apply(b.ctx(), b.object("{apiVersion: v1, kind: ConfigMap, metadata: {name: c}}"), ApplyOptions{}); err != nil {
 		t.Errorf("what is allowed works: %v", err)

@@ -100,6 +100,7 @@ func newApplications(opts Options, cares caredFor, codec *cluster.Codec, c clien
 	a.destinations.writes = opts.ClusterWrites
 	a.destinations.served = a.servedChanged
 	a.destinations.refused = a.refused
+	context.AfterFunc(life, registered(newCacheMetrics()).follow(a.destinations))
 	return a
 }
 

@@ -117,6 +117,21 @@ func TestCredentialsForNamespaces(t *testing.T) {
 		}
 	}
 
+	server := w.env.Config.Host
+	if n := metric(t, "wavetrain_cluster_forbidden_kinds", server, "", "Secret", second); n != 1 {
+		t.Errorf("that Secrets may not be read is told by %g samples", n)
+	}
+	if n := metric(t, "wavetrain_cluster_stale_kinds", server); n < 1 {
+		t.Errorf("%g kinds are told to be out of date", n)
+	}
+	if n := metric(t, "wavetrain_cluster_objects", server, "apps", "Deployment"); n != 1 {
+		t.Errorf("%g Deployments are told to be kept", n)
+	}
+	// One for each of the namespaces.
+	if n := metric(t, "wavetrain_cluster_lists_total", server, "", "ConfigMap"); n != 2 {
+		t.Errorf("ConfigMaps are told to have been listed %g times", n)
+	}
+
 	// More rights, and a registration for more.
 	w.grant(limited, second, "/secrets")
 	w.must(w.client.Create(t.Context(), &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: role + "-more"}, Rules: []rbacv1.PolicyRule{
@@ -130,6 +145,9 @@ func TestCredentialsForNamespaces(t *testing.T) {
 	w.must(w.client.Patch(t.Context(), registration, client.RawPatch(types.MergePatchType, []byte(`{"stringData":{"clusterResources":"true"}}`))))
 	w.until(roles, time.Minute, "converged", converged)
 	w.until(secret, 2*time.Minute, "converged", converged)
+	if n := metric(t, "wavetrain_cluster_forbidden_kinds", server, "", "Secret", second); n != 0 {
+		t.Error("that Secrets may not be read is still told")
+	}
 	w.until(outside, time.Minute, "still told where it is not registered", cannot("add the namespace to namespaces in the cluster's Secret"))
 	if err := w.client.Get(t.Context(), types.NamespacedName{Name: role}, &rbacv1.ClusterRole{}); apierrors.IsNotFound(err) {
 		t.Error("the ClusterRole is not there")
