@@ -35,7 +35,7 @@ func Equalish(desired, live *unstructured.Unstructured, opts Options) bool {
 	if owned.names(rules.managers) || len(rules.deletions) > 0 {
 		return false
 	}
-	m := matcher{rules: rules, filler: filler{builtin: builtin(desired)}, seen: fieldpath.NewSet()}
+	m := matcher{rules: rules, filler: filler{builtin: builtin(desired), ours: true}, seen: fieldpath.NewSet()}
 	return m.object(opts.normalize(desired).Object, live.Object, set) && m.onlySeen(set)
 }
 
@@ -301,8 +301,8 @@ func (r rules) ignore(pointer []string) bool {
 // whole: it holds everything that desired sets, and beside that only what the
 // server fills in.
 func contains(p path, desired, live any, f filler) bool {
-	if empty(desired) && live == nil {
-		return true
+	if live == nil {
+		return empty(desired) && f.ours || f.leavesOut(p, desired)
 	}
 	switch d := desired.(type) {
 	case map[string]any:

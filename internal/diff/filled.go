@@ -17,6 +17,9 @@ type filler struct {
 	// builtin is true for kinds that come with Kubernetes, whose defaults are for the
 	// most part not published.
 	builtin bool
+	// ours is true if it is we who own the value as a whole: then nobody has taken
+	// anything out of it.
+	ours bool
 	// types and at say of which published type a value is; nil if that is not known.
 	types *schema.Schema
 	at    schema.TypeRef
@@ -32,7 +35,7 @@ func (f filler) atom() (schema.Atom, bool) {
 
 // field is the filler for a field of the value.
 func (f filler) field(name string) filler {
-	below := filler{builtin: f.builtin}
+	below := filler{builtin: f.builtin, ours: f.ours}
 	if atom, ok := f.atom(); ok && atom.Map != nil {
 		if sf, ok := atom.FindField(name); ok {
 			below.types, below.at = f.types, sf.Type
@@ -45,7 +48,7 @@ func (f filler) field(name string) filler {
 
 // item is the filler for an item of the value.
 func (f filler) item() filler {
-	below := filler{builtin: f.builtin}
+	below := filler{builtin: f.builtin, ours: f.ours}
 	if atom, ok := f.atom(); ok && atom.List != nil {
 		below.types, below.at = f.types, atom.List.ElementType
 	}
@@ -72,12 +75,41 @@ func (f filler) fills(p path, live any) bool {
 	}
 	name := p[len(p)-1].text
 	if atom, ok := f.atom(); ok && atom.Map != nil {
-		if sf, ok := atom.FindField(name); ok && sf.Default != nil {
-			return contains(p, sf.Default, live, f.field(name))
+		if sf, ok := atom.FindField(name); ok && sf.Default != nil && contains(p, sf.Default, live, f.field(name)) {
+			return true
 		}
 	}
 	standard, ok := standardIn(p)
 	return f.builtin && ok && contains(p, standard, live, filler{builtin: true})
+}
+
+// leavesOut reports whether the server leaves a wanted value out because it says
+// nothing: of built-in kinds an empty list or map, and what is the same as nothing in
+// fields that cannot be unset. Elsewhere false, 0 or an empty selector are other
+// things than nothing.
+func (f filler) leavesOut(p path, want any) bool {
+	if want == nil {
+		return true
+	}
+	if !f.builtin {
+		return false
+	}
+	name := p[len(p)-1].text
+	switch want := want.(type) {
+	case []any:
+		return len(want) == 0
+	case map[string]any:
+		atom, ok := f.atom()
+		return len(want) == 0 && ok && atom.Map != nil && len(atom.Map.Fields) == 0
+	case string:
+		return want == "" && slices.Contains([]string{"apiGroup", "effect", "hostIP", "key", "namespace", "subPath", "value"}, name)
+	case bool, int64:
+		return empty(want) && slices.Contains([]string{
+			"hostNetwork", "hostPID", "hostIPC", "stdin", "stdinOnce", "tty", "paused", "publishNotReadyAddresses",
+			"initialDelaySeconds", "minReadySeconds", "hostPort", "nodePort",
+		}, name)
+	}
+	return false
 }
 
 // standardIn returns what the server fills into a field of a built-in kind, of those

@@ -23,48 +23,77 @@ import (
 //
 // Shared says that the object is applied by field ownership (server-side).
 func Settled(desired, live *unstructured.Unstructured, opts Options, shared bool, s *Schema) bool {
+	m, ok := mergeOf(desired, live, opts, shared, s)
+	return ok && len(m.unexplained()) == 0
+}
+
+// merging is what applying a desired object would bring, by what is published about
+// its kind.
+type merging struct {
+	explainer
+
+	// brought are the fields that are not there, or not like that.
+	brought *fieldpath.Set
+}
+
+// mergeOf merges desired into live; false if the schema does not tell what comes
+// out, or if anything disappears.
+func mergeOf(desired, live *unstructured.Unstructured, opts Options, shared bool, s *Schema) (merging, bool) {
 	if s == nil || desired == nil || live == nil || desired.GetAPIVersion() != live.GetAPIVersion() || live.GetDeletionTimestamp() != nil || opts.Mutations {
-		return false
+		return merging{}, false
 	}
 	owned, err := ReadOwnership(opts.managedFields(live))
 	if err != nil || owned.names(rulesFor(live, opts).managers) {
-		return false
+		return merging{}, false
 	}
 	local := opts
 	local.TakesOver = false
 	_, was, want := sides(desired, live, desired, local)
 	withoutNulls(want.Object, was.Object)
 	if hasNull(want.Object) || !owned.keepsAll(was, want, live, opts, shared) {
-		return false
+		return merging{}, false
 	}
 	have, err := s.typed(was)
 	if err != nil {
-		return false
+		return merging{}, false
 	}
 	wanted, err := s.typed(want)
 	if err != nil {
-		return false
+		return merging{}, false
 	}
 	set, version := owned.applied(opts.manager())
 	if shared && set != nil {
 		fields, err := wanted.ToFieldSet()
 		if err != nil || version != desired.GetAPIVersion() || owned.leavesBehind(set, fields, was.Object, opts) {
-			return false
+			return merging{}, false
 		}
 	}
 	merged, err := have.Merge(wanted)
 	if err != nil {
-		return false
+		return merging{}, false
 	}
 	changes, err := have.Compare(merged)
 	if err != nil || !changes.Removed.Empty() {
-		return false
+		return merging{}, false
 	}
-	e := explainer{
-		was: was.Object, want: want.Object, ours: set,
-		filler: filler{builtin: builtin(desired), types: wanted.Schema(), at: wanted.TypeRef()},
-	}
-	return e.all(changes.Added) && e.all(changes.Modified)
+	return merging{
+		explainer: explainer{
+			was: was.Object, want: want.Object, ours: set,
+			filler: filler{builtin: builtin(desired), types: wanted.Schema(), at: wanted.TypeRef()},
+		},
+		brought: changes.Added.Union(changes.Modified),
+	}, true
+}
+
+// unexplained are the fields that would come out otherwise.
+func (m merging) unexplained() []fieldpath.Path {
+	var paths []fieldpath.Path
+	m.brought.Iterate(func(p fieldpath.Path) {
+		if !m.one(p) {
+			paths = append(paths, slices.Clone(p))
+		}
+	})
+	return paths
 }
 
 // withoutNulls takes nulls out of want that stand for what is not there.
@@ -181,22 +210,18 @@ type explainer struct {
 	filler filler
 }
 
-func (e explainer) all(changed *fieldpath.Set) bool {
-	well := true
-	changed.Iterate(func(p fieldpath.Path) { well = well && e.one(p) })
-	return well
-}
-
 func (e explainer) one(p fieldpath.Path) bool {
 	live, want := valueAt(e.was, p), valueAt(e.want, p)
-	at := pathOf(p)
+	at, filler := pathOf(p), e.filler.along(p)
+	if live == nil {
+		// One that typed objects leave out may be missing: had somebody else removed
+		// it, we would not own it.
+		return e.ours != nil && e.ours.Has(p) && empty(want) || filler.leavesOut(at, want)
+	}
 	switch want.(type) {
 	case map[string]any, []any:
 		// A whole whose parts the server completed.
-		return contains(at, want, live, e.filler.along(p))
-	}
-	if live == nil {
-		return e.ours != nil && e.ours.Has(p) && empty(want)
+		return contains(at, want, live, filler)
 	}
 	return sameScalar(want, live) || at.holdsQuantity() && sameQuantity(want, live) || sameTime(want, live)
 }

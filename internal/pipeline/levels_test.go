@@ -180,3 +180,98 @@ func deployment(t *testing.T, namespace, text string) *unstructured.Unstructured
 	u.SetNamespace(namespace)
 	return u
 }
+
+// TestEmptyValues: what the server leaves out is no reason to ask, whoever wrote the object; an empty value that means
+// something is missed when it is gone.
+func TestEmptyValues(t *testing.T) {
+	env := sandboxtest.Start(t, sandboxtest.Options{Nodes: 1})
+	dest := connect(t, env)
+	other, err := dynamic.NewForConfig(env.Config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, group := range []string{"apps", "networking.k8s.io"} {
+		awaitSchema(t, dest, schema.GroupVersion{Group: group, Version: "v1"})
+	}
+	const (
+		database = `
+apiVersion: apps/v1
+kind: StatefulSet
+metadata: {name: db}
+spec:
+  serviceName: db
+  selector: {matchLabels: {app: db}}
+  template:
+    metadata: {labels: {app: db}}
+    spec:
+      hostNetwork: false
+      hostIPC: false
+      nodeSelector: {}
+      tolerations: []
+      securityContext: {fsGroup: 1001, supplementalGroups: [], sysctls: []}
+      containers:
+        - name: main
+          image: registry.example.test/db:1
+          env: [{name: EMPTY, value: ""}]
+          readinessProbe: {initialDelaySeconds: 0, tcpSocket: {port: 5432}}
+          securityContext: {seLinuxOptions: {}, capabilities: {add: [], drop: [ALL]}}
+          volumeMounts: [{name: data, mountPath: /data, subPath: ""}, {name: tmp, mountPath: /tmp}]
+      volumes: [{name: tmp, emptyDir: {}}]
+  volumeClaimTemplates:
+    - {metadata: {name: data}, spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}}
+`
+		policy = "{apiVersion: networking.k8s.io/v1, kind: NetworkPolicy, metadata: {name: web}, spec: {podSelector: {}, ingress: [{from: [{podSelector: {matchLabels: {app: web}}, namespaceSelector: {}}]}]}}"
+	)
+	for name, row := range map[string]struct {
+		reason, manifest, change string
+		first                    cluster.ApplyOptions
+		policy                   cluster.Policy
+		differ                   string
+	}{
+		"server-side": {reason: "we own what we want", manifest: database},
+		"client-side": {reason: "nobody owns what is left out", manifest: database, first: cluster.ApplyOptions{Method: cluster.ClientSide}, policy: cluster.Policy{ClientSide: true}},
+		"of somebody": {reason: "the same of what others wrote", manifest: database, first: cluster.ApplyOptions{Manager: "somebody"}},
+		"a selector": {
+			reason: "all namespaces are another thing than one's own", manifest: policy,
+			change: "spec: {ingress: [{from: [{podSelector: {matchLabels: {app: web}}}]}]}", differ: "spec.ingress",
+		},
+		"a number": {
+			reason: "none is another thing than the default", manifest: strings.Replace(database, "fsGroup: 1001", "runAsUser: 0", 1), policy: cluster.Policy{ClientSide: true},
+			first: cluster.ApplyOptions{Method: cluster.ClientSide}, change: "spec: {template: {spec: {securityContext: {runAsUser: null}}}}", differ: "spec.template.spec.securityContext.runAsUser",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			obj := deployment(t, env.Namespace(t), row.manifest)
+			key := manifest.KeyOf(obj)
+			live, err := dest.Apply(t.Context(), obj, row.first)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if row.change != "" {
+				body, err := yaml.YAMLToJSON([]byte(row.change))
+				if err != nil {
+					t.Fatal(err)
+				}
+				res, err := dest.Resolve(obj.GroupVersionKind())
+				if err != nil {
+					t.Fatal(err)
+				}
+				live, err = other.Resource(res.GVR).Namespace(key.Namespace).Patch(t.Context(), key.Name, "application/merge-patch+json", body, metav1.PatchOptions{FieldManager: "person"})
+				if err != nil {
+					t.Fatal(err)
+				}
+			}
+			asking := &counting{Cluster: dest}
+			v, err := verdictOn(t.Context(), asking, Subject{Write: row.policy}, plan.Step{Key: key, Object: &manifest.Object{Unstructured: obj}}, live, live.GetManagedFields())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if row.differ == "" && (!v.InSync() || asking.dryRuns > 0) {
+				t.Errorf("%s: asked %d times, changes %+v", row.reason, asking.dryRuns, v.Changes)
+			}
+			if row.differ != "" && (len(v.Changes) != 1 || !strings.HasPrefix(v.Changes[0].Path, row.differ)) {
+				t.Errorf("%s: changes %+v, want %s", row.reason, v.Changes, row.differ)
+			}
+		})
+	}
+}
