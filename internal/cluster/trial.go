@@ -44,9 +44,9 @@ type acceptances struct {
 	// to be made anew; changes count what it was made anew for.
 	admission string
 	changes   int
-	// webhooks are those that must agree to writes, if they were read.
-	webhooks []webhook
-	read     bool
+	// asked is whom the API server asks of writes, if that was read.
+	asked asked
+	read  bool
 	// namespaces are those that were asked about.
 	namespaces map[string]namespaceState
 	// applied are our last writes of objects that exist.
@@ -77,7 +77,7 @@ func AdmissionKinds() []schema.GroupKind {
 func (a *acceptances) changed(c Change) {
 	if slices.Contains(AdmissionKinds(), c.Key.GroupKind()) {
 		a.mu.Lock()
-		a.admission, a.webhooks, a.read = "", nil, false
+		a.admission, a.asked, a.read = "", asked{}, false
 		a.changes++
 		a.mu.Unlock()
 	}
@@ -197,6 +197,15 @@ func (c *Cluster) wasApplied(ctx context.Context, res Resource, key manifest.Key
 	}
 	a, ok := c.identified(ctx, res, key, want, false, o, string(head.UID))
 	return ok && a == last
+}
+
+// Repeats reports whether applying an object would be the write that we made of it
+// last, under the same definition of its kind and the same configuration of
+// admission, of which none changes what is written: then what comes of the fields
+// that it sets is known, whatever others have changed since.
+func (c *Cluster) Repeats(ctx context.Context, obj *unstructured.Unstructured, o ApplyOptions) bool {
+	res, key, err := c.target(ctx, obj)
+	return err == nil && !c.asked().mutates(res) && c.wasApplied(ctx, res, key, c.body(obj, res, o), o)
 }
 
 // applied notes what was written of an object.

@@ -54,6 +54,7 @@ func TestTrialsAreRemembered(t *testing.T) {
 	env := sandboxtest.Start(t, sandboxtest.Options{AuditLog: log, Own: true})
 	t.Run("Objects", func(t *testing.T) { trialsOfObjects(&trials{bench: benchOn(t, env), log: log}) })
 	t.Run("Schemas", func(t *testing.T) { trialsOfSchemas(&trials{bench: benchOn(t, env), log: log}) })
+	t.Run("Repeated", func(t *testing.T) { repeatedWrites(&trials{bench: benchOn(t, env), log: log}) })
 }
 
 func trialsOfObjects(b *trials) {
@@ -204,4 +205,48 @@ func dynamicIn(client dynamic.Interface, gvr schema.GroupVersionResource, namesp
 		return client.Resource(gvr)
 	}
 	return client.Resource(gvr).Namespace(namespace)
+}
+
+// A write that is made again is known by what it writes and to whom, as long as
+// nobody changes what is written.
+func repeatedWrites(b *trials) {
+	b.watch(configMaps(), schema.GroupKind{Kind: "Namespace"})
+	u := b.object("{apiVersion: v1, kind: ConfigMap, metadata: {name: settings}, data: {a: one}}")
+	repeats := func(why string, u *unstructured.Unstructured, want bool) {
+		b.t.Helper()
+		b.eventually(why, func() bool { return b.Repeats(b.ctx(), u, ApplyOptions{DryRun: true}) == want })
+	}
+	if err := b.Try(b.ctx(), u, false, ApplyOptions{}); err != nil {
+		b.t.Fatal(err)
+	}
+	repeats("it was not written", u, false)
+	b.apply(u)
+	repeats("it was written", u, true)
+	b.merge(schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}, b.namespace, "settings", `{"data":{"a":"other"}}`)
+	repeats("others have changed it", u, true)
+	other := u.DeepCopy()
+	other.SetLabels(map[string]string{"more": "x"})
+	repeats("something else is written", other, false)
+
+	hook := func(name, resource string) *unstructured.Unstructured {
+		return read(b.t, "{apiVersion: admissionregistration.k8s.io/v1, kind: MutatingWebhookConfiguration, metadata: {name: "+b.namespace+"-"+name+"}, webhooks: [{name: a.example.test, "+
+			"admissionReviewVersions: [v1], sideEffects: None, failurePolicy: Ignore, timeoutSeconds: 1, clientConfig: {url: 'https://127.0.0.1:1/'}, objectSelector: {matchLabels: {nobody: has}}, "+
+			"rules: [{apiGroups: [''], apiVersions: [v1], operations: [UPDATE], resources: ["+resource+"]}]}]}")
+	}
+	b.apply(hook("others", "secrets"))
+	b.apply(u)
+	repeats("a webhook changes other kinds", u, true)
+	mutating := b.apply(hook("these", "configmaps"))
+	b.apply(u)
+	repeats("a webhook may change it", u, false)
+	if err := b.Delete(b.ctx(), manifest.KeyOf(mutating), DeleteOptions{}); err != nil {
+		b.t.Fatal(err)
+	}
+	repeats("the configuration is not that of the last write", u, false)
+	b.apply(u)
+	repeats("written without the webhook", u, true)
+	if err := b.Delete(b.ctx(), manifest.KeyOf(u), DeleteOptions{}); err != nil {
+		b.t.Fatal(err)
+	}
+	repeats("it is gone", u, false)
 }

@@ -18,8 +18,11 @@ import (
 	"github.com/wavetrain/wavetrain/internal/manifest"
 )
 
-// webhook is an admission webhook without whose agreement nothing is written.
+// webhook is an admission webhook, or a policy in its place.
 type webhook struct {
+	// must is true if a Service serves it, and nothing is written without its
+	// agreement.
+	must               bool
 	service            manifest.Key
 	rules              []admissionv1.RuleWithOperations
 	namespaces, labels labels.Selector
@@ -38,7 +41,7 @@ func webhookKinds() []schema.GroupKind { return AdmissionKinds()[:2] }
 // not evaluated. An object of a namespace that does not exist yet is taken to be
 // selected.
 func (c *Cluster) Guards(key manifest.Key, obj *unstructured.Unstructured) []manifest.Key {
-	hooks := c.webhooks()
+	hooks := c.asked().must
 	if len(hooks) == 0 {
 		return nil
 	}
@@ -55,46 +58,81 @@ func (c *Cluster) Guards(key manifest.Key, obj *unstructured.Unstructured) []man
 	return services
 }
 
-// webhooks reads the configuration once and again after it has changed.
-func (c *Cluster) webhooks() []webhook {
+// asked is whom the API server asks of a write.
+type asked struct {
+	// must are the webhooks without whose agreement nothing is written.
+	must []webhook
+	// may are those that may change what is written, and policies that may.
+	may []webhook
+}
+
+// mutates reports whether something may change what is written of a kind.
+func (a asked) mutates(res Resource) bool {
+	return slices.ContainsFunc(a.may, func(w webhook) bool { return w.covers(res) })
+}
+
+// asked reads the configuration once and again after it has changed.
+func (c *Cluster) asked() asked {
 	c.accepted.mu.Lock()
-	hooks, read, changes := c.accepted.webhooks, c.accepted.read, c.accepted.changes
+	known, read, changes := c.accepted.asked, c.accepted.read, c.accepted.changes
 	c.accepted.mu.Unlock()
 	if read {
-		return hooks
+		return known
 	}
+	known = asked{}
 	for _, gk := range webhookKinds() {
 		for _, u := range c.List(gk) {
-			hooks = append(hooks, readWebhooks(u)...)
+			all := readWebhooks(u)
+			if gk.Kind == "MutatingWebhookConfiguration" {
+				known.may = append(known.may, all...)
+			}
+			known.must = append(known.must, slices.DeleteFunc(slices.Clone(all), func(w webhook) bool { return !w.must })...)
 		}
+	}
+	for _, u := range c.List(schema.GroupKind{Group: admissionv1.GroupName, Kind: "MutatingAdmissionPolicy"}) {
+		known.may = append(known.may, readPolicy(u))
 	}
 	c.accepted.mu.Lock()
 	defer c.accepted.mu.Unlock()
 	if c.accepted.changes == changes {
-		c.accepted.webhooks, c.accepted.read = hooks, true
+		c.accepted.asked, c.accepted.read = known, true
 	}
-	return hooks
+	return known
 }
 
-// readWebhooks returns the webhooks of a configuration that a Service serves and
-// that must answer. Both kinds of configuration agree in what is read of them.
+// readWebhooks returns the webhooks of a configuration. Both kinds of configuration
+// agree in what is read of them.
 func readWebhooks(u *unstructured.Unstructured) []webhook {
 	var config admissionv1.ValidatingWebhookConfiguration
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, &config); err != nil {
 		return nil
 	}
-	var hooks []webhook
-	for _, w := range config.Webhooks {
-		service := w.ClientConfig.Service
-		if service == nil || ptr.Deref(w.FailurePolicy, admissionv1.Fail) != admissionv1.Fail {
-			continue
+	hooks := make([]webhook, len(config.Webhooks))
+	for i, w := range config.Webhooks {
+		hooks[i] = webhook{rules: w.Rules, namespaces: selector(w.NamespaceSelector), labels: selector(w.ObjectSelector)}
+		if service := w.ClientConfig.Service; service != nil {
+			hooks[i].service = manifest.Key{Kind: "Service", Namespace: service.Namespace, Name: service.Name}
+			hooks[i].must = ptr.Deref(w.FailurePolicy, admissionv1.Fail) == admissionv1.Fail
 		}
-		hooks = append(hooks, webhook{
-			service: manifest.Key{Kind: "Service", Namespace: service.Namespace, Name: service.Name},
-			rules:   w.Rules, namespaces: selector(w.NamespaceSelector), labels: selector(w.ObjectSelector),
-		})
 	}
 	return hooks
+}
+
+// readPolicy reads which kinds a policy is about. What binds it can only leave some
+// of them out.
+func readPolicy(u *unstructured.Unstructured) (w webhook) {
+	var policy admissionv1.MutatingAdmissionPolicy
+	err := runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, &policy)
+	if err != nil || policy.Spec.MatchConstraints == nil {
+		all := []string{"*"}
+		return webhook{rules: []admissionv1.RuleWithOperations{{
+			Operations: []admissionv1.OperationType{admissionv1.OperationAll}, Rule: admissionv1.Rule{APIGroups: all, Resources: []string{"*/*"}},
+		}}}
+	}
+	for _, rule := range policy.Spec.MatchConstraints.ResourceRules {
+		w.rules = append(w.rules, rule.RuleWithOperations)
+	}
+	return w
 }
 
 // selector reads a selector; one that is not given selects everything.

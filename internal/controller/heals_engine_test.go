@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -83,5 +84,56 @@ func TestWhileManyObjectsAreHealedTheApplicationIsWrittenSeldom(t *testing.T) {
 	}
 	if written == 0 {
 		t.Error("the Application was not written")
+	}
+}
+
+// What was accepted once and is by itself is healed without a dry run. Of anything
+// else the API server is asked what differs.
+func TestHealOfAPlainFieldAsksNothing(t *testing.T) {
+	t.Parallel()
+	log := filepath.Join(t.TempDir(), "audit.log")
+	w := audited{world: newWorld(t, sandboxtest.Options{AuditLog: log, Own: true}), log: log}
+	web := strings.Replace(deployment("web", "0"), "spec:\n", "spec:\n  replicas: 2\n", 1)
+	web = strings.Replace(web, "      containers:\n", "      terminationGracePeriodSeconds: 5\n      containers:\n", 1)
+	repo := gittest.New(t, map[string]string{"app/a.yaml": configMap("settings", "data: {v: '1', w: '1'}") + "---\n" + web})
+	w.until(w.app("shop", repo, "app"), time.Minute, "converged", converged)
+	settings, live := &corev1.ConfigMap{}, &appsv1.Deployment{}
+	settings.Namespace, settings.Name = w.Target, "settings"
+	live.Namespace, live.Name = w.Target, "web"
+	for _, edit := range []struct {
+		what     string
+		object   client.Object
+		resource string
+		patch    string
+		healed   func() bool
+		asks     bool
+	}{
+		{"a value", settings, "configmaps", `{"data":{"v":"edited"}}`, func() bool { return settings.Data["v"] == "1" }, false},
+		{"a value that is gone", settings, "configmaps", `{"data":{"w":null}}`, func() bool { return settings.Data["w"] == "1" }, false},
+		{"replicas", live, "deployments", `{"spec":{"replicas":3}}`, func() bool { return *live.Spec.Replicas == 2 }, false},
+		{
+			"an image", live, "deployments", `{"spec":{"template":{"spec":{"containers":[{"name":"main","image":"registry.example.test/web:edited"}]}}}}`,
+			func() bool { return live.Spec.Template.Spec.Containers[0].Image == "registry.example.test/web:1" }, false,
+		},
+		{
+			"any other field", live, "deployments", `{"spec":{"template":{"spec":{"terminationGracePeriodSeconds":7}}}}`,
+			func() bool { return *live.Spec.Template.Spec.TerminationGracePeriodSeconds == 5 }, true,
+		},
+	} {
+		before := w.trials(edit.resource, edit.object.GetName())
+		w.must(w.client.Patch(t.Context(), edit.object, client.RawPatch(types.StrategicMergePatchType, []byte(edit.patch))))
+		if edit.healed() {
+			t.Fatalf("%s: nothing was edited", edit.what)
+		}
+		w.eventually(time.Minute, edit.what+" is healed", func() (bool, string) {
+			w.must(w.client.Get(t.Context(), client.ObjectKeyFromObject(edit.object), edit.object))
+			return edit.healed(), ""
+		})
+		asked := func() int { return w.trials(edit.resource, edit.object.GetName()) - before }
+		if edit.asks {
+			w.eventually(time.Minute, edit.what+" was asked about", func() (bool, string) { return asked() > 0, "" })
+		} else if n := asked(); n > 0 {
+			t.Errorf("%s: %d dry runs", edit.what, n)
+		}
 	}
 }

@@ -24,12 +24,12 @@ func TestVerdictsAreRemembered(t *testing.T) {
 	t.Parallel()
 	log := filepath.Join(t.TempDir(), "audit.log")
 	w := audited{newWorld(t, sandboxtest.Options{AuditLog: log, Own: true}), log}
-	repo := gittest.New(t, map[string]string{"app/a.yaml": configMap("differs", "data: {v: '1'}") + "---\n" + configMap("stays")})
+	repo := gittest.New(t, map[string]string{"app/a.yaml": "apiVersion: v1\nkind: Service\nmetadata: {name: differs}\nspec: {selector: {app: web}, ports: [{port: 80}]}\n---\n" + configMap("stays")})
 	name := w.app("shop", repo, "app", func(app *v1alpha1.Application) { app.Spec.SyncPolicy.Automated.SelfHeal = new(bool) })
 	w.until(name, time.Minute, "converged", converged)
 	edit := func(value string) {
-		live := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: w.Target, Name: "differs"}}
-		w.must(w.client.Patch(t.Context(), live, client.RawPatch(types.MergePatchType, []byte(`{"data":{"v":"`+value+`"}}`))))
+		live := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: w.Target, Name: "differs"}}
+		w.must(w.client.Patch(t.Context(), live, client.RawPatch(types.MergePatchType, []byte(`{"spec":{"selector":{"app":"`+value+`"}}}`))))
 	}
 	look := func() {
 		w.must(w.client.Patch(t.Context(), w.get(name), client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"annotations":{"argocd.argoproj.io/refresh":"normal"}}}`))))
@@ -41,21 +41,21 @@ func TestVerdictsAreRemembered(t *testing.T) {
 			t.Errorf("the difference is gone: %s", summary(app))
 		}
 	}
-	asked := w.trials("configmaps", "differs")
+	asked := w.trials("services", "differs")
 	edit("2")
 	w.until(name, time.Minute, "out of sync", func(app *v1alpha1.Application) bool { return app.Status.Sync.Status == v1alpha1.SyncStatusOutOfSync })
-	w.eventually(time.Minute, "the API server was asked", func() (bool, string) { return w.trials("configmaps", "differs") > asked, "" })
-	asked = w.trials("configmaps", "differs")
+	w.eventually(time.Minute, "the API server was asked", func() (bool, string) { return w.trials("services", "differs") > asked, "" })
+	asked = w.trials("services", "differs")
 	for range 3 {
 		look()
 	}
-	if now := w.trials("configmaps", "differs"); now != asked {
+	if now := w.trials("services", "differs"); now != asked {
 		t.Errorf("asked %d times more of what has not changed", now-asked)
 	}
 	edit("3")
-	w.eventually(time.Minute, "it is asked once more after a change", func() (bool, string) { return w.trials("configmaps", "differs") == asked+1, "" })
+	w.eventually(time.Minute, "it is asked once more after a change", func() (bool, string) { return w.trials("services", "differs") == asked+1, "" })
 	look()
-	if now := w.trials("configmaps", "differs"); now != asked+1 {
+	if now := w.trials("services", "differs"); now != asked+1 {
 		t.Errorf("asked %d times after one change", now-asked)
 	}
 }

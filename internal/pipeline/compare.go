@@ -54,6 +54,9 @@ type Destination interface {
 	// List returns the objects of a watched kind.
 	List(schema.GroupKind) []*unstructured.Unstructured
 	Apply(ctx context.Context, obj *unstructured.Unstructured, opts cluster.ApplyOptions) (*unstructured.Unstructured, error)
+	// Repeats reports whether an apply would be the same that was made of the object
+	// last, and is known to be carried out as it is written.
+	Repeats(ctx context.Context, obj *unstructured.Unstructured, opts cluster.ApplyOptions) bool
 	// Schema returns what is published about the fields of a group version, nil if
 	// that is not known.
 	Schema(context.Context, schema.GroupVersion) *diff.Schema

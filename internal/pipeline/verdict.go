@@ -49,8 +49,14 @@ func verdictOn(ctx context.Context, dest Destination, s Subject, step plan.Step,
 	trial := foretold(s.Write, step, live)
 	shared := trial.Method == cluster.ServerSide
 	opts.TakesOver = shared && !trial.KeepOwners
-	if diff.Settled(desired, live, opts, shared, dest.Schema(ctx, desired.GroupVersionKind().GroupVersion())) {
+	published := dest.Schema(ctx, desired.GroupVersionKind().GroupVersion())
+	if diff.Settled(desired, live, opts, shared, published) {
 		return Verdict{Live: live}, nil
+	}
+	if dest.Repeats(ctx, desired, trial) {
+		if predicted, ok := diff.Foresee(desired, live, opts, published); ok {
+			return Verdict{Live: live, Changes: diff.Compare(desired, live, predicted, opts)}, nil
+		}
 	}
 	// What is ignored must not keep the API server from judging the rest.
 	predicted, err := dest.Apply(ctx, diff.Respect(desired, live, opts, shared), trial)
