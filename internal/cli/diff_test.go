@@ -14,6 +14,7 @@ import (
 
 	"github.com/wavetrain/wavetrain/api/crds"
 	"github.com/wavetrain/wavetrain/internal/cluster"
+	"github.com/wavetrain/wavetrain/internal/gitserver/gittest"
 	"github.com/wavetrain/wavetrain/internal/manifest"
 	"github.com/wavetrain/wavetrain/internal/sandbox/sandboxtest"
 )
@@ -22,6 +23,9 @@ import (
 func TestDiffScripts(t *testing.T) {
 	env := sandboxtest.Start(t, sandboxtest.Options{Nodes: 1})
 	install(t, env.Config)
+	repo := gittest.New(t, map[string]string{"app/a.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: versioned}\ndata: {color: red}\n"})
+	first := repo.Commit("elsewhere", map[string]string{"README": "x"})
+	repo.Commit("blue", map[string]string{"app/a.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: versioned}\ndata: {color: blue}\n"})
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata/diff", RequireUniqueNames: true,
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
@@ -32,6 +36,8 @@ func TestDiffScripts(t *testing.T) {
 			script.Setenv("KUBECONFIG", env.Kubeconfig)
 			script.Setenv("NS", env.Namespace(t))
 			script.Setenv("HOME", script.WorkDir)
+			script.Setenv("REPO", repo.URL)
+			script.Setenv("FIRST", first)
 			return nil
 		},
 	})
@@ -60,7 +66,7 @@ func install(t *testing.T, cfg *rest.Config) {
 	}
 }
 
-// applyAs is the script command "apply FILE [MANAGER]": it applies a file, with ${NS} replaced, as somebody.
+// applyAs is the script command "apply FILE [MANAGER]": it applies a file, with ${NS} and ${REPO} replaced, as somebody.
 func applyAs(ts *testscript.TestScript, cfg *rest.Config, args []string) {
 	if len(args) == 0 || len(args) > 2 {
 		ts.Fatalf("usage: apply FILE [MANAGER]")
@@ -69,7 +75,8 @@ func applyAs(ts *testscript.TestScript, cfg *rest.Config, args []string) {
 	if len(args) == 2 {
 		opts.Manager = args[1]
 	}
-	objects, err := manifest.Decode(args[0], []byte(strings.ReplaceAll(ts.ReadFile(args[0]), "${NS}", ts.Getenv("NS"))))
+	text := strings.NewReplacer("${NS}", ts.Getenv("NS"), "${REPO}", ts.Getenv("REPO")).Replace(ts.ReadFile(args[0]))
+	objects, err := manifest.Decode(args[0], []byte(text))
 	ts.Check(err)
 	c, err := cluster.New(cfg, cluster.Options{})
 	ts.Check(err)
