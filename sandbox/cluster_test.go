@@ -169,13 +169,10 @@ func testControllers(t *testing.T, p *process) {
 
 func testMetricsAPI(t *testing.T, p *process) {
 	t.Helper()
-	list, err := p.client(t).Discovery().ServerResourcesForGroupVersion("metrics.k8s.io/v1beta1")
-	if err != nil {
-		t.Fatalf("the metrics API is not served through the aggregator: %v", err)
-	}
-	if len(list.APIResources) != 2 {
-		t.Errorf("got resources %v, want nodes and pods", list.APIResources)
-	}
+	eventually(t, "the metrics API serves nodes and pods through the aggregator", func(context.Context) (bool, error) {
+		list, err := p.client(t).Discovery().ServerResourcesForGroupVersion("metrics.k8s.io/v1beta1")
+		return err == nil && len(list.APIResources) == 2, err
+	})
 }
 
 func testNamespaceDeletion(t *testing.T, p *process) {
