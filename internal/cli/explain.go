@@ -115,9 +115,9 @@ func codeNames() []string {
 func listCodes(s Streams) error {
 	codes := verify.Codes()
 	slices.SortFunc(codes, func(a, b verify.Code) int { return strings.Compare(a.Name, b.Name) })
-	rows := make([][]string, len(codes))
-	for i, c := range codes {
-		rows[i] = []string{c.Name, string(c.Severity), c.Summary}
+	rows := make([][]string, 0, len(codes))
+	for _, c := range codes {
+		rows = append(rows, []string{c.Name, string(c.Severity), c.Summary})
 	}
 	// What a broken configuration says is no matter of the codes.
 	if repo, err := openLocalRepo("."); err == nil {

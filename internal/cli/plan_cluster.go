@@ -232,7 +232,7 @@ func (p *planner) plan(ctx context.Context, service planned, spec *v1alpha1.Appl
 	if !what.Acts() || f.Released && onlyHooks(what) {
 		return nil, plannedSync{}, nil
 	}
-	service.plan, service.restless, service.live = f.Plan, f.Restless, clusterLook{ctx, f}
+	service.plan, service.restless, service.live, service.owners = f.Plan, f.Restless, clusterLook{ctx, f}, f.Owners
 	if service.repo == nil {
 		if service.repo, err = remoteRepo(ctx, f.Configs); err != nil {
 			return nil, plannedSync{}, fmt.Errorf("check application %q: %w", service.app.Name, err)

@@ -18,6 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/tools/txtar"
 
+	"github.com/wavetrain/wavetrain/internal/diag"
 	"github.com/wavetrain/wavetrain/internal/rehearse"
 )
 
@@ -78,6 +79,11 @@ func summary(r *rehearse.Result, want string) string {
 			fmt.Fprintf(&b, " %s %s %s", name, c.Apps[name].Sync, c.Apps[name].Operation)
 		}
 		b.WriteString("\n")
+	}
+	for _, f := range r.Findings {
+		if f.Severity != diag.Info {
+			fmt.Fprintf(&b, "finding %s %s %s %s %s:%d\n", f.App, f.Severity, f.Code, f.Subject, f.File, f.Line)
+		}
 	}
 	for _, p := range r.Plan {
 		var words []string

@@ -29,7 +29,7 @@ func verifyRehearsed(ctx context.Context, dir string, subjects []rehearse.Subjec
 		labels[p.App] = s.Label
 		services[i] = planned{
 			plan: &p, objects: s.Objects, repo: repo, live: s.Live, app: s.App, written: s.Written, file: s.Written.Provenance,
-			restless: s.Restless, warnings: s.Warnings,
+			restless: s.Restless, owners: s.Owners, warnings: s.Warnings,
 		}
 		for _, source := range s.App.Spec.EffectiveSources() {
 			if source.Chart == "" && repo.has(source.RepoURL) {

@@ -48,6 +48,13 @@ func verifyAll(ctx context.Context, services []planned, strays []stray) (apps []
 			return nil, nil, err
 		}
 		found := verify.Run(verify.Input{
+			Owners: func(k manifest.Key) []string {
+				// What is looked at together is compared as it is rendered.
+				if slices.ContainsFunc(shared[app], func(f verify.Finding) bool { return f.Subject == k }) {
+					return nil
+				}
+				return s.owners[k]
+			},
 			Plan: s.plan, Live: s.live, Base: s.base, External: external, Table: table, Rules: rules, Ignores: ignoresOf(s.app),
 			Elsewhere: func(k manifest.Key) string { return elsewhere.besides(s.plan, k) },
 			Unstable:  s.unstable(), Definitions: definitions.besides(s.plan), Nodes: s.repo.nodes(s.destination()...),

@@ -84,6 +84,8 @@ type planned struct {
 	// restless are the fields that come out differently each time, warnings what else
 	// there is to say about the rendering.
 	restless []render.Restless
+	// owners are the other Applications to which objects belong in the cluster.
+	owners map[manifest.Key][]string
 	// chance are the same by the places of their objects.
 	chance   []unstable.Field
 	warnings []diag.Diagnostic

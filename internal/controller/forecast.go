@@ -58,6 +58,8 @@ type Forecast struct {
 	First bool
 	// Released is true when what is rendered is what was released last.
 	Released bool
+	// Owners are the other Applications to which rendered objects belong in the cluster.
+	Owners map[manifest.Key][]string
 	// Took are the times that groups took in the last release.
 	Took []machine.GroupTime
 	// Refused says why the operation would not begin now, empty if it would.
@@ -115,6 +117,9 @@ func (s *session) forecast(ctx context.Context, spec *v1alpha1.Application, op v
 		Comparison: comparison, Restless: desired.Restless(), Configs: desired.Configs,
 		First: s.st.memory.Released == nil && len(s.app.Status.History) == 0, session: s, op: op,
 		Released: s.completed() == s.release(desired),
+	}
+	if f.Owners, err = s.owners(ctx); err != nil {
+		return nil, err
 	}
 	if f.Saved, err = s.savedPlan(spec, desired, comparison); err != nil {
 		return nil, err

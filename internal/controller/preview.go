@@ -28,6 +28,8 @@ type Preview struct {
 	Restless []render.Restless
 	// External is what the repositories say that others bring.
 	External []manifest.External
+	// Owners are the other Applications to which rendered objects belong in the cluster.
+	Owners map[manifest.Key][]string
 
 	apps    *applications
 	dest    *destination
@@ -60,7 +62,12 @@ func NewPreview(ctx context.Context, opts Options, c client.Client, app *v1alpha
 		}
 		return nil, errors.New(s.problems[0].Message)
 	}
-	return &Preview{Comparison: s.comparison, Restless: s.compared.Restless(), External: s.compared.External, apps: a, dest: s.dest, session: s}, nil
+	owners, err := s.owners(ctx)
+	if err != nil {
+		a.end()
+		return nil, err
+	}
+	return &Preview{Comparison: s.comparison, Restless: s.compared.Restless(), External: s.compared.External, Owners: owners, apps: a, dest: s.dest, session: s}, nil
 }
 
 // watchLabelled has the kinds watched of which objects carry the Application's label

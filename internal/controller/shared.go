@@ -5,6 +5,7 @@ package controller
 
 import (
 	"cmp"
+	"context"
 	"slices"
 	"strings"
 
@@ -146,6 +147,32 @@ func (s *session) renderedElsewhere(key manifest.Key) bool {
 	}
 	// Nothing is deleted while the others are not known at all.
 	return s.mayBeRendered(key)
+}
+
+// owners are the other Applications to which rendered objects belong in the cluster,
+// as far as they are still there.
+func (s *session) owners(ctx context.Context) (map[manifest.Key][]string, error) {
+	if len(s.shared) == 0 {
+		return nil, nil
+	}
+	list, err := s.all(ctx)
+	if err != nil {
+		return nil, err
+	}
+	there := map[string]bool{}
+	for i := range list {
+		there[s.applications.instance(nameOf(&list[i]))] = true
+	}
+	owners := map[manifest.Key][]string{}
+	for _, o := range s.shared {
+		for _, app := range o.apps {
+			// Of other installations nobody here knows.
+			if there[app] || strings.Contains(app, " ") {
+				owners[o.key] = append(owners[o.key], app)
+			}
+		}
+	}
+	return owners, nil
 }
 
 // findUnseen returns what Applications render according to their status that

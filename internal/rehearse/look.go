@@ -54,8 +54,10 @@ type view struct {
 	// else there is to say about the rendering that the plan does not.
 	restless []render.Restless
 	warnings []diag.Diagnostic
-	live     verify.Live
-	close    func()
+	// owners are the other Applications to which objects belong in the cluster.
+	owners map[manifest.Key][]string
+	live   verify.Live
+	close  func()
 	// dismantle plans the Application's deletion.
 	dismantle func(context.Context) (*controller.Dismantling, error)
 }
@@ -66,19 +68,11 @@ func (w *world) look(ctx context.Context, s Step) error {
 	if err != nil {
 		return err
 	}
-	rev, branch, content := w.chronicle.current(), "", w.contents[mainBranch]
-	if l.Rev != "" {
-		rev, branch = l.Rev, "rehearse-"+l.Rev
-		commit, err := w.commitTo(ctx, branch, commitStep{Rev: l.Rev})
-		if err != nil {
-			return err
-		}
-		content = w.contents[branch]
-		w.chronicle.name(commit, l.Rev)
-		if err := w.announce(ctx); err != nil {
-			return err
-		}
+	rev, branch, err := w.lookedAt(ctx, l.Rev)
+	if err != nil {
+		return err
 	}
+	content := w.contents[branch]
 	apps, err := w.applications(l.App)
 	if err != nil {
 		return err
@@ -90,7 +84,7 @@ func (w *world) look(ctx context.Context, s Step) error {
 		if err := w.adopt(ctx, app); err != nil {
 			return err
 		}
-		if branch != "" {
+		if branch != mainBranch {
 			follow(app, branch)
 		}
 		v, err := w.view(ctx, app, l.Cluster == "none")
@@ -118,6 +112,21 @@ func (w *world) look(ctx context.Context, s Step) error {
 		}
 	}
 	return ctx.Err()
+}
+
+// lookedAt is the revision that a look is about, and a branch that has it: the one of
+// Applications, or another for a revision that is asked for.
+func (w *world) lookedAt(ctx context.Context, rev string) (current, branch string, err error) {
+	if rev == "" {
+		return w.chronicle.current(), mainBranch, nil
+	}
+	branch = "rehearse-" + rev
+	commit, err := w.commitTo(ctx, branch, commitStep{Rev: rev})
+	if err != nil {
+		return "", "", err
+	}
+	w.chronicle.name(commit, rev)
+	return rev, branch, w.announce(ctx)
 }
 
 // application is one as a file has it.
@@ -185,7 +194,7 @@ func (w *world) view(ctx context.Context, app *v1alpha1.Application, offline boo
 		preview.Close()
 		return nil, err
 	}
-	v := &view{app: app, plan: preview.Plan, objects: objects, looked: preview.Looked(), restless: preview.Restless, holders: map[manifest.Key][]manifest.Key{}, live: cluster{ctx, preview}, close: preview.Close, dismantle: preview.Dismantle}
+	v := &view{app: app, plan: preview.Plan, objects: objects, looked: preview.Looked(), restless: preview.Restless, owners: preview.Owners, holders: map[manifest.Key][]manifest.Key{}, live: cluster{ctx, preview}, close: preview.Close, dismantle: preview.Dismantle}
 	for _, c := range preview.Superfluous {
 		if c.Holder != (manifest.Key{}) {
 			v.holders[c.Key] = preview.Holders(c.Key)

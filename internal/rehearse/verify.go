@@ -30,6 +30,8 @@ type Subject struct {
 	// Restless are the fields that every rendering gives another value, Warnings what
 	// there is to say about the rendering besides the plan's findings.
 	Restless []render.Restless
+	// Owners are the other Applications to which objects belong in the cluster.
+	Owners   map[manifest.Key][]string
 	Warnings []diag.Diagnostic
 }
 
@@ -40,7 +42,7 @@ func (w *world) subject(v *view, app string, err error) *Subject {
 		w.found(findings.Finding{Code: "render-failed", Severity: diag.Error, App: app, Message: err.Error()})
 		return nil
 	}
-	return &Subject{Label: app, App: v.app, Written: v.written, Plan: v.plan, Objects: v.objects, Live: v.live, Restless: v.restless, Warnings: v.warnings}
+	return &Subject{Label: app, App: v.app, Written: v.written, Plan: v.plan, Objects: v.objects, Live: v.live, Restless: v.restless, Owners: v.owners, Warnings: v.warnings}
 }
 
 // verify runs the checks on Applications that are looked at together and keeps what

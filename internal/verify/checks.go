@@ -53,6 +53,7 @@ func Checks() []Check {
 			{"prune-needs-confirmation", diag.Warning, "a prune waits for a confirmation"},
 			{"prune-still-referenced", diag.Warning, "configuration is pruned while Pods still use it"},
 		}},
+		{run: taken},
 		{run: teardown, Codes: []Code{
 			{"teardown-deadlock", diag.Warning, "a deletion takes away what another part of it needs"},
 		}},

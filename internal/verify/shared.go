@@ -6,8 +6,10 @@ package verify
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/wavetrain/wavetrain/internal/diag"
+	"github.com/wavetrain/wavetrain/internal/diff"
 	"github.com/wavetrain/wavetrain/internal/manifest"
 	"github.com/wavetrain/wavetrain/internal/plan"
 )
@@ -58,6 +60,56 @@ func Shared(plans []*plan.Plan) map[string][]Finding {
 		slices.SortFunc(list, compare)
 	}
 	return found
+}
+
+// taken finds objects of the cluster that belong to another application, which this
+// one would take from it.
+func taken(w *world) {
+	if w.in.Owners == nil {
+		return
+	}
+	for _, s := range w.stages {
+		if s.hook() || s.Untracked || s.Object == nil || deletes(s.Action) {
+			continue
+		}
+		owners := w.in.Owners(s.Key)
+		if len(owners) == 0 {
+			continue
+		}
+		others := strings.Join(owners, " and ")
+		f := problem("shared-resource", diag.Warning, "",
+			fmt.Sprintf("%s belongs to %s in the cluster: this application takes it over", s.Key.Short(), others),
+			"render it in one of them, or in an application of its own that comes first")
+		if live, _ := w.live(s.Key); live != nil && !within(diff.Normalize(untracked(*s.Step).Unstructured).Object, live.Object) {
+			f.Severity = diag.Error
+			f.Message = fmt.Sprintf("%s belongs to %s in the cluster, and is different there: each sync undoes the other's", s.Key.Short(), others)
+		}
+		f.Details = map[string]string{"other": others}
+		w.add(s, f)
+	}
+}
+
+// within reports whether a live value has everything that a rendered one asks for.
+func within(asked, live any) bool {
+	switch asked := asked.(type) {
+	case map[string]any:
+		there, ok := live.(map[string]any)
+		if !ok {
+			return len(asked) == 0
+		}
+		for key, value := range asked {
+			if !within(value, there[key]) {
+				return false
+			}
+		}
+		return true
+	case []any:
+		there, _ := live.([]any)
+		return slices.EqualFunc(asked, there, within)
+	case nil:
+		return true
+	}
+	return fmt.Sprint(asked) == fmt.Sprint(live)
 }
 
 // untracked is a step's object without the mark of its application.

@@ -27,6 +27,9 @@ type Input struct {
 	// Elsewhere names another application that renders an object; nil stands for
 	// nobody.
 	Elsewhere func(manifest.Key) string
+	// Owners names the other applications that an object of the cluster belongs to, as
+	// it says itself; nil stands for nobody.
+	Owners func(manifest.Key) []string
 	// External are objects that somebody has declared to be there although
 	// nobody renders them.
 	External []manifest.External

@@ -617,6 +617,38 @@ func TestShared(t *testing.T) {
 	}
 }
 
+// An object that another application has in the cluster is shared, too, whether that
+// one is looked at or not.
+func TestTaken(t *testing.T) {
+	t.Parallel()
+	objects := join(configMap("same", "x: v"), configMap("other", "x: v"), configMap("own", "x: v"),
+		"apiVersion: v1\nkind: Secret\nmetadata: {name: token}\nstringData: {a: b}\n")
+	in := cluster{}
+	for _, o := range decode(t, join(configMap("same", "x: v"), configMap("other", "x: z"), configMap("own", "x: z"),
+		"apiVersion: v1\nkind: Secret\nmetadata: {name: token, uid: one}\ndata: {a: Yg==}\ntype: Opaque\n")) {
+		o.SetNamespace("demo")
+		in[o.Key()] = o
+	}
+	found := verify.Run(verify.Input{
+		Plan: plan.Build(plan.Input{App: "shop", Namespace: "demo", Objects: decode(t, objects)}), Live: in,
+		Owners: func(k manifest.Key) []string {
+			if k.Name == "own" {
+				return nil
+			}
+			return []string{"cart"}
+		},
+	})
+	var got []string
+	for _, f := range found {
+		if f.Code == "shared-resource" {
+			got = append(got, string(f.Severity)+" "+f.Subject.Short()+" "+f.Details["other"])
+		}
+	}
+	if want := []string{"error ConfigMap/other cart", "warning ConfigMap/same cart", "warning Secret/token cart"}; !slices.Equal(got, want) {
+		t.Errorf("found %q, want %q", got, want)
+	}
+}
+
 func TestUnstable(t *testing.T) {
 	t.Parallel()
 	objects := decode(t, "apiVersion: v1\nkind: Secret\nmetadata: {name: s}\nstringData: {password: zK8fQ2mW7vT1xB4nR6yL}\n")
