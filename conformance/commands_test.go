@@ -68,7 +68,7 @@ func commit(ctx context.Context, w *world, ts *testscript.TestScript, args []str
 			message += "\n\nArgocd-gpg-seal: reviewed"
 		}
 		args = args[1:]
-		end, err := w.sign()
+		end, err := w.sign(w.repo)
 		if err != nil {
 			return err
 		}

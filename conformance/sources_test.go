@@ -89,10 +89,19 @@ func (w *world) servePrivately() {
 	w.sources.private = server.URL + "/team" + w.repo.URL[strings.LastIndex(w.repo.URL, "/"):]
 }
 
-// push N commits the files of other/N to the second repository and announces it.
+// push [signed] N commits the files of other/N to the second repository and announces
+// it.
 func push(ctx context.Context, w *world, _ *testscript.TestScript, args []string) error {
+	if len(args) == 2 && args[0] == "signed" {
+		args = args[1:]
+		end, err := w.sign(w.sources.other)
+		if err != nil {
+			return err
+		}
+		defer end()
+	}
 	if len(args) != 1 {
-		return errors.New("usage: push N")
+		return errors.New("usage: push [signed] N")
 	}
 	files, err := w.tree("other/" + args[0])
 	if err != nil {
@@ -106,7 +115,7 @@ func push(ctx context.Context, w *world, _ *testscript.TestScript, args []string
 func tag(ctx context.Context, w *world, _ *testscript.TestScript, args []string) error {
 	if len(args) == 2 && args[0] == "signed" {
 		args = args[1:]
-		end, err := w.sign()
+		end, err := w.sign(w.repo)
 		if err != nil {
 			return err
 		}
@@ -169,9 +178,9 @@ func publishCharts(ctx context.Context, w *world, _ *testscript.TestScript, args
 	return w.controller.announce(ctx, w.sources.charts.URL)
 }
 
-// sign makes what follows in the repository signed by the scenario's key; the
-// function it returns ends that.
-func (w *world) sign() (end func(), err error) {
+// sign makes what follows in a repository signed by the scenario's key; the function
+// it returns ends that.
+func (w *world) sign(repo *gittest.Repository) (end func(), err error) {
 	file := filepath.Join(w.t.TempDir(), "key")
 	err = errors.Join(os.WriteFile(file, []byte(w.sources.signer.Private), 0o600), os.WriteFile(file+".pub", []byte(w.sources.signer.Public), 0o600))
 	if err != nil {
@@ -179,11 +188,11 @@ func (w *world) sign() (end func(), err error) {
 	}
 	for _, setting := range []string{"commit.gpgSign=true", "tag.gpgSign=true", "gpg.format=ssh", "user.signingKey=" + file} {
 		name, value, _ := strings.Cut(setting, "=")
-		w.repo.Git("config", name, value)
+		repo.Git("config", name, value)
 	}
 	return func() {
-		w.repo.Git("config", "commit.gpgSign", "false")
-		w.repo.Git("config", "tag.gpgSign", "false")
+		repo.Git("config", "commit.gpgSign", "false")
+		repo.Git("config", "tag.gpgSign", "false")
 	}, nil
 }
 

@@ -23,6 +23,9 @@ func (s *session) rendered(ctx context.Context, req pipeline.Request, revisions 
 			return nil, err
 		}
 	}
+	req.Verify = func(ctx context.Context, url, revision string) error {
+		return s.checkSignature(ctx, req.Project, v1alpha1.ApplicationSource{RepoURL: url}, revision)
+	}
 	return s.renderer.Render(ctx, req, revisions)
 }
 

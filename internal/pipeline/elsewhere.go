@@ -101,6 +101,11 @@ func (e *elsewhere) fetch(ctx context.Context, what kustomize.Elsewhere) (fs.FS,
 	if err != nil {
 		return nil, "", err
 	}
+	if what.Chart == "" && e.req.Verify != nil && revision != target.Revision {
+		if err := e.req.Verify(ctx, url, revision); err != nil {
+			return nil, "", err
+		}
+	}
 	tree, err := e.renderer.store.Open(ctx, target, revision)
 	if err != nil {
 		return nil, "", err

@@ -4,6 +4,8 @@
 package pipeline_test
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -106,6 +108,47 @@ func TestABaseOfAnotherRepositoryIsFetchedWhereThatIsAllowed(t *testing.T) {
 	req.Sources[0].Path = "out"
 	if err := attempt(t, r, req); err == nil || !strings.Contains(err.Error(), "leaves the repository") {
 		t.Errorf("a base reaches into the repository that uses it: %v", err)
+	}
+}
+
+// Where commits have to be signed, those of bases have to be, unless the kustomization
+// says which one it is.
+func TestCommitsOfBasesAreVerified(t *testing.T) {
+	bases := gittest.New(t, map[string]string{"kustomization.yaml": "resources: [a.yaml]\n", "a.yaml": template("a", "one")})
+	head := bases.Git("rev-parse", "HEAD")
+	repo := gittest.New(t, map[string]string{
+		"named/kustomization.yaml":  "resources: ['" + bases.URL + "?ref=main']\n",
+		"pinned/kustomization.yaml": "resources: ['" + bases.URL + "?ref=" + head + "']\n",
+	})
+	r := inWorkers(t)
+	var asked []string
+	good := false
+	req := pipeline.Request{
+		App: "a", Name: "a", Namespace: "default", RemoteBases: []string{bases.URL},
+		Sources: []v1alpha1.ApplicationSource{{RepoURL: repo.URL, Path: "named", TargetRevision: "main"}},
+		Verify: func(_ context.Context, url, revision string) error {
+			asked = append(asked, url+" "+revision)
+			if !good {
+				return errors.New("the commit is not signed")
+			}
+			return nil
+		},
+	}
+	if err := attempt(t, r, req); err == nil || !strings.Contains(err.Error(), "not signed") || !slices.Contains(asked, bases.URL+" "+head) {
+		t.Errorf("a base that nobody has signed: %v; asked about %v", err, asked)
+	}
+	good = true
+	if err := attempt(t, r, req); err != nil {
+		t.Errorf("a base that is signed: %v", err)
+	}
+	good = false
+	if err := attempt(t, r, req); err == nil {
+		t.Error("what was rendered before is not asked about again")
+	}
+	asked = nil
+	req.Sources[0].Path = "pinned"
+	if err := attempt(t, r, req); err != nil || len(asked) > 0 {
+		t.Errorf("a base whose commit is named in full: %v; asked about %v", err, asked)
 	}
 }
 

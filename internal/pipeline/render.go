@@ -49,7 +49,10 @@ type Request struct {
 	// RemoteBases are what the URLs of repositories begin with that kustomizations may
 	// have bases in, besides their own.
 	RemoteBases []string
-	Lookup      func(context.Context, helm.Lookup) (map[string]any, error) `json:"-"`
+	// Verify refuses commits of repositories of bases; nil accepts all. Those that the
+	// kustomization names in full need no further word.
+	Verify func(ctx context.Context, url, revision string) error      `json:"-"`
+	Lookup func(context.Context, helm.Lookup) (map[string]any, error) `json:"-"`
 }
 
 // Rendering is how sources are rendered and where renderings are kept.

@@ -55,11 +55,11 @@ type verdicts struct {
 
 func newVerdicts() verdicts { return verdicts{of: map[string]error{}, max: 10_000} }
 
-func (v *verdicts) known(key string) (verdict error, ok bool) {
+func (v *verdicts) known(key string) (ok bool, verdict error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	verdict, ok = v.of[key]
-	return verdict, ok
+	return ok, verdict
 }
 
 func (v *verdicts) note(key string, verdict error) {
@@ -75,7 +75,7 @@ func (v *verdicts) note(key string, verdict error) {
 // the allowed keys. The error says who signed them, or that nobody did.
 func (s *Store) Verify(ctx context.Context, repo Repository, commit string, keys Keyring) error {
 	key := commit + " " + keys.digest()
-	if verdict, known := s.verdicts.known(key); known {
+	if known, verdict := s.verdicts.known(key); known {
 		return verdict
 	}
 	m, err := s.mirror(repo)
