@@ -37,7 +37,7 @@ type sources struct {
 // The login of the private repository.
 const (
 	privateUser     = "reader"
-	privatePassword = "correct-horse" //nolint:gosec // of a server that the test starts
+	privatePassword = "correct-horse"
 )
 
 func (w *world) makeSources() error {
