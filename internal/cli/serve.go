@@ -7,7 +7,6 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
-	"runtime/debug"
 	"slices"
 	"time"
 
@@ -126,11 +125,6 @@ Exit codes: 0 stopped by a signal, 1 it could not start or lost its cluster or i
 	return cmd
 }
 
-// garbagePercent is how much garbage there may be, as a share of what is in use. Most
-// of what the controller takes is garbage at once, and at rest it gives all of it
-// back: collecting half as often costs little memory and saves a tenth of its time.
-const garbagePercent = 200
-
 func (f *serveFlags) check() error {
 	_, malformed := project.ReadNamespaces(f.appNamespaces)
 	switch {
@@ -154,7 +148,7 @@ func (f *serveFlags) check() error {
 
 func serve(ctx context.Context, s Streams, k *kube, f serveFlags, version string) error {
 	if s.Env("GOGC") == "" {
-		debug.SetGCPercent(garbagePercent)
+		paceGarbage()
 	}
 	log := newLogger(s.Err, f.logFormat, f.verbosity)
 	cfg, err := k.restConfig()
