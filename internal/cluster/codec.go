@@ -47,8 +47,9 @@ func newCodec(dictionary []byte) (*Codec, error) {
 	return &Codec{in: in, out: out}, nil
 }
 
-// Pack compresses text; equal texts come out equal.
-func (c *Codec) Pack(text []byte) []byte { return slices.Clip(c.pack(nil, text)) }
+// Pack compresses text; equal texts come out equal. What comes out is to be kept: it
+// is in memory of its own size.
+func (c *Codec) Pack(text []byte) []byte { return slices.Clone(c.pack(nil, text)) }
 
 // Unpack is the reverse of Pack.
 func (c *Codec) Unpack(packed []byte) ([]byte, error) { return c.unpack(packed) }

@@ -16,7 +16,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/utils/lru"
 
 	"github.com/wavetrain/wavetrain/internal/manifest"
 )
@@ -37,9 +36,10 @@ const (
 // accounts and limits change without a trace in these. An acceptance that is out of
 // date costs nothing but that the refusal comes when the object is written.
 type acceptances struct {
-	known *lru.Cache
-
 	mu sync.Mutex
+	// known are the writes that were accepted, those of late and those before. They
+	// hold no pointers: there is one for every object.
+	known, knownBefore map[acceptance]struct{}
 	// admission is the digest of the configuration of admission, empty when it is
 	// to be made anew; changes count what it was made anew for.
 	admission string
@@ -53,11 +53,32 @@ type acceptances struct {
 	applied map[identity]acceptance
 }
 
-// acceptance is the digest of a write and all that the answer to it depends on.
-type acceptance [sha256.Size]byte
+// acceptance is from the digest of a write and all that the answer to it depends on.
+type acceptance [16]byte
 
 func newAcceptances() *acceptances {
-	return &acceptances{known: lru.New(maxAcceptances), namespaces: map[string]namespaceState{}, applied: map[identity]acceptance{}}
+	return &acceptances{known: map[acceptance]struct{}{}, namespaces: map[string]namespaceState{}, applied: map[identity]acceptance{}}
+}
+
+// accepts reports whether a write is known to be accepted.
+func (a *acceptances) accepts(write acceptance) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	_, known := a.known[write]
+	if _, before := a.knownBefore[write]; before && !known {
+		a.add(write)
+		known = true
+	}
+	return known
+}
+
+// add notes that a write was accepted. What was not asked for again for a long time is
+// forgotten. The caller holds mu.
+func (a *acceptances) add(write acceptance) {
+	if len(a.known) == maxAcceptances/2 {
+		a.known, a.knownBefore = map[acceptance]struct{}{}, a.known
+	}
+	a.known[write] = struct{}{}
 }
 
 // AdmissionKinds are the kinds that configure admission.
@@ -105,7 +126,7 @@ func (c *Cluster) Try(ctx context.Context, obj *unstructured.Unstructured, anew 
 	c.watchAdmission(ctx)
 	body := c.body(obj, res, o)
 	a, identified := c.acceptanceOf(ctx, res, key, body, anew, o)
-	if _, known := c.accepted.known.Get(a); known && identified {
+	if identified && c.accepted.accepts(a) {
 		return nil
 	}
 	if !anew && c.wasApplied(ctx, res, key, body, o) {
@@ -136,9 +157,12 @@ func (c *Cluster) watchAdmission(ctx context.Context) {
 
 // remember notes that a write was accepted in a dry run, if that can be known again.
 func (c *Cluster) remember(a acceptance, identified bool) {
-	if identified {
-		c.accepted.known.Add(a, nil)
+	if !identified {
+		return
 	}
+	c.accepted.mu.Lock()
+	defer c.accepted.mu.Unlock()
+	c.accepted.add(a)
 }
 
 // acceptanceOf identifies a write and all that the answer to it depends on; ok is
@@ -177,7 +201,7 @@ func (c *Cluster) identified(ctx context.Context, res Resource, key manifest.Key
 	} {
 		_, _ = h.Write([]byte(strconv.Itoa(len(text)) + ":" + text))
 	}
-	return acceptance(h.Sum(nil)), true
+	return acceptance(h.Sum(nil)[:len(acceptance{})]), true
 }
 
 // wasApplied reports whether a write is the one that we made of the live object

@@ -250,3 +250,24 @@ func repeatedWrites(b *trials) {
 	}
 	repeats("it is gone", u, false)
 }
+
+// What was accepted is known until much else was, and for ever if it is asked for.
+func TestAcceptancesAreBounded(t *testing.T) {
+	a := newAcceptances()
+	of := func(n int) (w acceptance) {
+		w[0], w[1], w[2] = byte(n), byte(n>>8), byte(n>>16)
+		return w
+	}
+	for n := range 2 * maxAcceptances {
+		a.add(of(n))
+		if n%1000 == 0 && !a.accepts(of(0)) {
+			t.Fatalf("what is asked for all the time is forgotten after %d", n)
+		}
+	}
+	if a.accepts(of(1)) || !a.accepts(of(2*maxAcceptances-1)) {
+		t.Error("what was asked for longest ago is to be forgotten, and nothing else")
+	}
+	if held := len(a.known) + len(a.knownBefore); held > maxAcceptances {
+		t.Errorf("%d are held", held)
+	}
+}
