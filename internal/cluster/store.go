@@ -61,6 +61,8 @@ type store struct {
 	// reached yet: a list older than that does not remove the object.
 	written map[manifest.Key]resourceVersion
 	labels  labelIndex
+	// loose counts the entries that came since compact, gone or not.
+	loose int
 }
 
 // kind is what the store holds of one watched kind.
@@ -370,6 +372,7 @@ func (s *store) at(key manifest.Key) *entry {
 }
 
 func (s *store) add(e *entry) {
+	s.loose++
 	s.kinds[e.groupKind()].objects[e.at()] = e
 	for _, owner := range e.owners() {
 		id, _ := identify(owner)
