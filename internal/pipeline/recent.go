@@ -17,9 +17,9 @@ import (
 	"github.com/wavetrain/wavetrain/internal/plan"
 )
 
-// maxRecent bounds how many live objects are kept decoded, of all applications
-// together.
-const maxRecent = 2048
+// maxRecent bounds how many objects are kept decoded, of all applications together:
+// those of an application, live and in its draft, count once.
+const maxRecent = 1536
 
 // recent keeps what the last comparisons were made of. Who is looked at is soon looked
 // at again, because one of its objects has changed: then that one is decoded and
@@ -37,6 +37,16 @@ type recently struct {
 	sketch sketch
 	draft  *plan.Plan
 	live   map[manifest.Key]decoded
+}
+
+// size is how many objects of the application are kept. Of one that is delivered for
+// the first time there is nothing but the draft.
+func (r *recently) size() int {
+	n := len(r.draft.InSync)
+	for _, g := range r.draft.Groups {
+		n += len(g.Steps)
+	}
+	return max(n, len(r.live))
 }
 
 // sketch is what a draft depends on.
@@ -83,12 +93,12 @@ func (r *recent) keep(app string, now *recently) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.drop(app)
-	if app == "" || len(now.live) > maxRecent/2 {
+	if app == "" || now.size() > maxRecent/2 {
 		return
 	}
 	r.of[app] = now
 	r.order = append(r.order, app)
-	for r.objects += len(now.live); r.objects > maxRecent; {
+	for r.objects += now.size(); r.objects > maxRecent; {
 		r.drop(r.order[0])
 	}
 }
@@ -99,7 +109,7 @@ func (r *recent) drop(app string) {
 	if known == nil {
 		return
 	}
-	r.objects -= len(known.live)
+	r.objects -= known.size()
 	delete(r.of, app)
 	r.order = slices.DeleteFunc(r.order, func(name string) bool { return name == app })
 }
@@ -109,6 +119,10 @@ func (r *recent) forget(app string) {
 	defer r.mu.Unlock()
 	r.drop(app)
 }
+
+// Delivers drops what was decoded of an application whose objects are all about to
+// change.
+func (c *Comparer) Delivers(app string) { c.recent.forget(app) }
 
 // Rest drops what only makes the next comparisons quicker.
 func (c *Comparer) Rest() {

@@ -115,6 +115,9 @@ func TestOnlyWhatHasChangedIsDecoded(t *testing.T) {
 	}
 	c.Rest()
 	compare("what was kept was given back", objects)
+	compare("it is kept again", 0)
+	c.Delivers("shop")
+	compare("all of it was about to change", objects)
 }
 
 func TestRecentIsBounded(t *testing.T) {
@@ -139,6 +142,15 @@ func TestRecentIsBounded(t *testing.T) {
 	r.keep("whale", of(maxRecent))
 	if known("whale") || !known("a") {
 		t.Error("an application that fills the whole room takes none")
+	}
+	// An application whose objects do not exist yet has none but those of the draft.
+	r.keep("c", &recently{draft: &plan.Plan{Groups: []plan.Group{{Steps: make([]plan.Step, each)}}}})
+	if !known("c") || r.objects != 4*each {
+		t.Errorf("%d objects of %v are counted, want those of the draft, too", r.objects, r.order)
+	}
+	r.keep("new", &recently{draft: &plan.Plan{InSync: make([]plan.Step, each)}})
+	if known("d") || !known("new") {
+		t.Error("a draft takes room")
 	}
 	r.forget("a")
 	if r.objects != 3*each || len(r.order) != 3 {

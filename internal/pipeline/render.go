@@ -115,6 +115,13 @@ func (r *Renderer) Forget(app string) {
 	delete(r.stopped, app)
 }
 
+// Rest drops what only makes the next looks quicker.
+func (r *Renderer) Rest() {
+	if codec, err := r.codec(); err == nil {
+		codec.Rest()
+	}
+}
+
 // RenderAnew has the next rendering of an application ask nobody what is known.
 func (r *Renderer) RenderAnew(app string) {
 	r.mu.Lock()

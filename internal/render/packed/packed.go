@@ -169,6 +169,13 @@ type unpacked struct {
 	objects []manifest.Object
 }
 
+// Rest drops what was unpacked last.
+func (c *Codec) Rest() {
+	c.recent.mu.Lock()
+	defer c.recent.mu.Unlock()
+	c.recent.list = nil
+}
+
 func (r *recent) get(set *Set) ([]manifest.Object, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

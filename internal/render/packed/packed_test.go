@@ -130,6 +130,30 @@ func TestAnObjectAtRestCostsLessThanHalfAKilobyte(t *testing.T) {
 	}
 }
 
+// What was unpacked is shared by those who work on it, and given back at rest.
+func TestNothingStaysUnpackedAtRest(t *testing.T) {
+	c := codec(t)
+	set, err := c.Pack(service(1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	first := func() *unstructured.Unstructured {
+		objects, err := set.Objects()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return objects[0].Unstructured
+	}
+	before := first()
+	if first() != before {
+		t.Error("a set is unpacked twice in a row")
+	}
+	c.Rest()
+	if first() == before {
+		t.Error("what was unpacked is kept at rest")
+	}
+}
+
 func BenchmarkUnpack(b *testing.B) {
 	c := codec(b)
 	sets := make([]*packed.Set, 64)
