@@ -56,6 +56,7 @@ type Summary struct {
 // for concurrent use.
 type Record struct {
 	client client.Client
+	packer *releasev1alpha1.Packer
 	// key is the Application's namespace and name, owner the reference to it.
 	key   types.NamespacedName
 	owner metav1.OwnerReference
@@ -74,7 +75,7 @@ func Load(ctx context.Context, c client.Client, key types.NamespacedName, app cl
 	if err != nil {
 		return nil, nil, fmt.Errorf("load release record %s: %w", key, err)
 	}
-	r := &Record{client: c, key: key, owner: metav1.OwnerReference{
+	r := &Record{client: c, packer: &releasev1alpha1.Packer{}, key: key, owner: metav1.OwnerReference{
 		APIVersion: gvk.GroupVersion().String(), Kind: gvk.Kind, Name: app.GetName(), UID: app.GetUID(),
 	}}
 	payload, err := r.load(ctx)
@@ -130,10 +131,13 @@ func partNumbers(list string) ([]int, error) {
 	return numbers, nil
 }
 
+// PackWith has the record packed by a packer that others use, too.
+func (r *Record) PackWith(packer *releasev1alpha1.Packer) { r.packer = packer }
+
 // Save writes the payload. The error is a *ConflictError if somebody else has
 // written since this process read or wrote; then nothing has changed.
 func (r *Record) Save(ctx context.Context, payload []byte, s Summary) error {
-	texts, err := releasev1alpha1.Pack(payload)
+	texts, err := r.packer.Pack(payload)
 	if err != nil {
 		return err
 	}

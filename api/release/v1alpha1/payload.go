@@ -11,6 +11,7 @@ import (
 	"io"
 	"strconv"
 	"strings"
+	"sync"
 )
 
 const (
@@ -30,13 +31,27 @@ func PartName(application string, part int) string {
 	return application + "." + strconv.Itoa(part)
 }
 
+// Pack is Packer.Pack for who packs once.
+func Pack(payload []byte) ([]string, error) { return new(Packer).Pack(payload) }
+
+// +kubebuilder:object:generate=false
+
+// Packer packs payloads. It keeps what that takes, which is most of a megabyte for a payload of whatever length. The zero
+// value works; several goroutines may use it.
+type Packer struct{ writers sync.Pool }
+
 // Pack compresses a payload and cuts it into the texts of one or more parts. Equal payloads give equal texts.
-func Pack(payload []byte) ([]string, error) {
+func (p *Packer) Pack(payload []byte) ([]string, error) {
 	if len(payload) > MaxPayloadLength {
 		return nil, fmt.Errorf("pack release record: %d bytes exceed the limit of %d", len(payload), MaxPayloadLength)
 	}
 	var packed bytes.Buffer
-	zip := gzip.NewWriter(&packed)
+	zip, ok := p.writers.Get().(*gzip.Writer)
+	if !ok {
+		zip = gzip.NewWriter(nil)
+	}
+	defer p.writers.Put(zip)
+	zip.Reset(&packed)
 	if _, err := zip.Write(payload); err != nil {
 		return nil, fmt.Errorf("pack release record: %w", err)
 	}

@@ -43,6 +43,20 @@ func noise(n int) []byte {
 	return payload
 }
 
+// A packer gives the same for the same, whatever it has packed before.
+func TestPackersRememberNothing(t *testing.T) {
+	var p Packer
+	for _, payload := range [][]byte{noise(1000), {}, []byte("one"), noise(300 << 10), []byte("one")} {
+		want, err := Pack(payload)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := p.Pack(payload); err != nil || !slices.Equal(got, want) {
+			t.Errorf("%d bytes are packed otherwise after others (%v)", len(payload), err)
+		}
+	}
+}
+
 func TestSeveralParts(t *testing.T) {
 	payload := noise(600 << 10)
 	parts, err := Pack(payload)
