@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"reflect"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -20,14 +21,6 @@ import (
 // packedManager marks the place where a cached Application has what is packed of
 // it. Nobody needs the managedFields of Applications, so they make room.
 const packedManager = "wavetrain.dev/packed"
-
-// bulk is what makes the status of an Application large: two rows for each of its
-// objects.
-type bulk struct {
-	Resources []v1alpha1.ResourceStatus `json:"resources,omitempty"`
-	Results   []v1alpha1.ResourceResult `json:"results,omitempty"`
-	Images    []string                  `json:"images,omitempty"`
-}
 
 // packer keeps cached Applications small.
 type packer struct{ codec *cluster.Codec }
@@ -45,28 +38,26 @@ func (p packer) shrink(options *cache.Options) {
 	options.ByObject[&v1alpha1.Application{}] = cache.ByObject{Transform: p.transform}
 }
 
-// transform packs an Application before it is cached.
+// transform packs the status of an Application before it is cached: two rows for each
+// of its objects, and beside them many small things that would keep memory in pieces.
 func (p packer) transform(obj any) (any, error) {
 	app, ok := obj.(*v1alpha1.Application)
 	if !ok || packedText(app) != "" {
 		return obj, nil
 	}
 	app.ManagedFields = nil
-	b := bulk{Resources: app.Status.Resources, Images: app.Status.Summary.Images}
-	result := syncResultOf(app)
-	if result != nil {
-		b.Results = result.Resources
-	}
-	if len(b.Resources)+len(b.Results)+len(b.Images) == 0 {
+	if reflect.ValueOf(app.Status).IsZero() {
 		return app, nil
 	}
-	text, err := json.Marshal(b)
+	text, err := json.Marshal(app.Status)
 	if err != nil {
 		return nil, fmt.Errorf("keep Application %s/%s: %w", app.Namespace, app.Name, err)
 	}
-	app.Status.Resources, app.Status.Summary.Images = nil, nil
-	if result != nil {
-		result.Resources = nil
+	terminating := operationPhase(app) == v1alpha1.OperationTerminating
+	app.Status = v1alpha1.ApplicationStatus{}
+	if terminating {
+		// Whoever hears of a change has to see this without unpacking.
+		app.Status.OperationState = &v1alpha1.OperationState{Phase: v1alpha1.OperationTerminating}
 	}
 	app.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: packedManager, FieldsV1: metav1.NewFieldsV1(string(p.codec.Pack(text)))}}
 	return app, nil
@@ -78,19 +69,15 @@ func (p packer) unpack(app *v1alpha1.Application) error {
 	if packed == "" {
 		return nil
 	}
-	var b bulk
+	var status v1alpha1.ApplicationStatus
 	text, err := p.codec.Unpack([]byte(packed))
 	if err == nil {
-		err = json.Unmarshal(text, &b)
+		err = json.Unmarshal(text, &status)
 	}
 	if err != nil {
 		return fmt.Errorf("read the cached Application %s/%s: %w", app.Namespace, app.Name, err)
 	}
-	app.ManagedFields = nil
-	app.Status.Resources, app.Status.Summary.Images = b.Resources, b.Images
-	if result := syncResultOf(app); result != nil {
-		result.Resources = b.Results
-	}
+	app.ManagedFields, app.Status = nil, status
 	return nil
 }
 
@@ -99,13 +86,6 @@ func packedText(app *v1alpha1.Application) string {
 		return ""
 	}
 	return app.ManagedFields[0].FieldsV1.GetRawString()
-}
-
-func syncResultOf(app *v1alpha1.Application) *v1alpha1.SyncOperationResult {
-	if app.Status.OperationState == nil {
-		return nil
-	}
-	return app.Status.OperationState.SyncResult
 }
 
 // unpacking is a client whose cached Applications come whole.
