@@ -30,6 +30,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	ctrlsource "sigs.k8s.io/controller-runtime/pkg/source"
 
+	releasev1alpha1 "github.com/wavetrain/wavetrain/api/release/v1alpha1"
 	"github.com/wavetrain/wavetrain/api/v1alpha1"
 	"github.com/wavetrain/wavetrain/internal/cluster"
 	"github.com/wavetrain/wavetrain/internal/pipeline"
@@ -51,6 +52,7 @@ type applications struct {
 	heads        *heads
 	quiet        *quiet
 	orphanage    *orphanage
+	places       *places
 	installation *installation
 
 	// life ends when the controller stops; rollouts live in it, not in the
@@ -58,8 +60,9 @@ type applications struct {
 	life context.Context
 	end  context.CancelFunc
 
-	// codec packs what is kept between looks.
-	codec *cluster.Codec
+	// codec packs what is kept between looks, records what ReleaseRecords hold.
+	codec   *cluster.Codec
+	records releasev1alpha1.Packer
 	// seed makes hashes that nobody outside can foresee.
 	seed maphash.Seed
 
@@ -93,9 +96,14 @@ func newApplications(opts Options, cares caredFor, codec *cluster.Codec, c clien
 	}
 	a.watchlist = newWatchlist(a.renderings)
 	a.wakeups = newWakeups(a.unchanged)
+	a.places = newPlaces(a.wakeups.add)
 	a.polls, a.heads = newPolls(a.resolve, a.headMoved), newHeads(a.writeHead)
-	a.quiet = newQuiet(a.comparer.Rest)
 	a.renderer = pipeline.NewRenderer(opts.Sources, a.repositories.find, a.counters.counting(opts.Rendering))
+	a.quiet = newQuiet(func() {
+		a.comparer.Rest()
+		a.renderer.Rest()
+		a.destinations.rest()
+	})
 	a.destinations = newDestinations(opts.Config, codec, c, opts.Namespace, a.installation.current.Load, a.changed)
 	a.destinations.writes = opts.ClusterWrites
 	a.destinations.served = a.servedChanged
@@ -270,6 +278,7 @@ func (a *applications) Reconcile(ctx context.Context, req reconcile.Request) (re
 	if !a.caredFor.namespace(req.Namespace) {
 		return reconcile.Result{}, nil
 	}
+	defer a.places.looked(req.NamespacedName)
 	app := &v1alpha1.Application{}
 	if err := a.client.Get(ctx, req.NamespacedName, app); err != nil {
 		if apierrors.IsNotFound(err) {
@@ -297,6 +306,7 @@ func (a *applications) Reconcile(ctx context.Context, req reconcile.Request) (re
 		return reconcile.Result{}, err
 	}
 	s := &session{applications: a, st: st, app: app.DeepCopy(), before: app, settings: told, now: a.opts.Clock.Now(), instance: a.instance(req.NamespacedName)}
+	defer s.leavesPlace()
 	s.takeUnwritten()
 	if app.DeletionTimestamp.IsZero() {
 		err = s.reconcile(ctx)

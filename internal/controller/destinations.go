@@ -127,6 +127,15 @@ func (d *destinations) get(ctx, life context.Context, dest v1alpha1.ApplicationD
 	return opened, nil
 }
 
+// rest has every open cluster give back what only work needs.
+func (d *destinations) rest() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, opened := range d.open {
+		opened.Rest()
+	}
+}
+
 // has reports whether a connection is still the one that is used.
 func (d *destinations) has(dest *destination) bool {
 	d.mu.Lock()

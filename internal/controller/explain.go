@@ -58,8 +58,9 @@ func placed(p *plan.Plan) map[manifest.Key]string {
 
 // explainer says in one line what an object of the plan waits for in the end.
 func (s *session) explainer(p *plan.Plan) func(context.Context, manifest.Key) string {
+	on, judge := s.dest.Cluster, s.judge()
 	e := sync.OnceValue(func() why.Explainer {
-		return why.Explainer{Cluster: s.dest.Cluster, Produced: why.Produced(rendered(p)), Placed: placed(p), Judge: s.judge(), Planned: planned(p)}
+		return why.Explainer{Cluster: on, Produced: why.Produced(rendered(p)), Placed: placed(p), Judge: judge, Planned: planned(p)}
 	})
 	return func(ctx context.Context, key manifest.Key) string {
 		chain, err := e().Explain(ctx, key)

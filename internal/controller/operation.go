@@ -289,6 +289,9 @@ func (s *session) launch(ctx context.Context, op v1alpha1.Operation, desired *pi
 	})
 	s.st.run = run
 	s.st.running.Store(run)
+	if !isHeal(&v1alpha1.OperationState{Operation: op}) {
+		s.comparer.Delivers(s.instance)
+	}
 	s.follow(run)
 	s.describeRun(run)
 	s.by(s.now.Add(s.opts.Pace.Every))
@@ -420,7 +423,7 @@ func (s *session) automate(ctx context.Context) error {
 		return s.catchUp(ctx)
 	}
 	op, heals := s.automatedOperation(d.Only), s.driftOn(d.Only)
-	if s.automationWaits(op) {
+	if s.automationWaits(op) || len(d.Only) == 0 && !s.takesPlace() {
 		return nil
 	}
 	if err := s.launch(ctx, op, s.st.desired, newOperationID(), 1); err != nil || s.st.run == nil {

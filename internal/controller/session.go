@@ -62,6 +62,8 @@ type appState struct {
 	unwritten *v1alpha1.ApplicationStatus
 	// healAt is when a heal was written last.
 	healAt time.Time
+	// queued is since when the Application waits for a place, zero if it does not.
+	queued time.Time
 
 	record *release.Record
 	memory rollout.State
@@ -117,6 +119,10 @@ type session struct {
 	// orphans are the objects in the destination namespace that nobody manages, if
 	// the Application shall warn of them.
 	orphans []manifest.Key
+	// place is the cluster on which the look has a place, postponed is true when an
+	// operation does not begin for want of one.
+	place     string
+	postponed bool
 	// busy is true when the target revision could not be asked for yet.
 	busy bool
 	// ended is the run that has ended since the last look.
@@ -158,6 +164,9 @@ func (s *session) reconcile(ctx context.Context) error {
 		return s.whileRunning(ctx)
 	}
 	s.collect()
+	if s.comesLater(ctx) {
+		return nil
+	}
 	s.observe(ctx)
 	if err := ctx.Err(); err != nil {
 		return err
@@ -186,6 +195,7 @@ func (s *session) remember(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	record.PackWith(&s.records)
 	s.st.record, s.st.memory = record, memory
 	return nil
 }

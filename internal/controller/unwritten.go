@@ -63,10 +63,13 @@ func (s *session) waitsToBeWritten() bool {
 // heal. The beginning of another operation is written when it does not end soon, and
 // its end together with the health that its objects come to when that does not take
 // long: most operations are written once. One that has hooks is written at its
-// beginning, so that it is resumed and not begun anew after a crash.
+// beginning, so that it is resumed and not begun anew after a crash. Who waits for a
+// place soon has one.
 func (s *session) writeDue() time.Time {
 	state := s.app.Status.OperationState
 	switch {
+	case s.postponed:
+		return s.showBy()
 	case state == nil || !state.Operation.InitiatedBy.Automated:
 		return time.Time{}
 	case isHeal(state) && s.st.run == nil && s.before.Status.Sync.Status != s.app.Status.Sync.Status && s.app.Status.Sync.Status != v1alpha1.SyncStatusSynced:
@@ -161,20 +164,29 @@ func (s *session) unshown() *v1alpha1.OperationState {
 // follow has the Application looked at when the run has ended, and before if it has
 // not a while after its turn has come.
 func (s *session) follow(run *operationRun) {
-	name := nameOf(s.app)
+	// The look is soon over; what it has decoded must not last as long as the run.
+	name, clock, wakeups, places, place := nameOf(s.app), s.opts.Clock, s.wakeups, s.places, s.place
+	s.place = ""
+	leave := func() {
+		if place != "" {
+			places.give(place)
+		}
+	}
 	go func() {
 		select {
 		case <-run.Begun():
-			timer := s.opts.Clock.NewTimer(beginWithin)
+			leave()
+			timer := clock.NewTimer(beginWithin)
 			defer timer.Stop()
 			select {
 			case <-timer.C():
-				s.wakeups.add(name)
+				wakeups.add(name)
 			case <-run.Done():
 			}
 		case <-run.Done():
+			leave()
 		}
 		<-run.Done()
-		s.wakeups.add(name)
+		wakeups.add(name)
 	}()
 }

@@ -4,12 +4,15 @@
 package controller
 
 import (
+	"runtime"
 	"testing"
 	"time"
+	"weak"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/wavetrain/wavetrain/api/v1alpha1"
+	"github.com/wavetrain/wavetrain/internal/cluster"
 	"github.com/wavetrain/wavetrain/internal/pipeline"
 	"github.com/wavetrain/wavetrain/internal/plan"
 	"github.com/wavetrain/wavetrain/internal/rollout"
@@ -194,4 +197,35 @@ func TestUnshownOperation(t *testing.T) {
 			}
 		})
 	}
+}
+
+// An Application that waits for a place is written when that takes long: most soon
+// have one, and are then written for what comes of it.
+func TestWhoWaitsForAPlaceSaysSoLater(t *testing.T) {
+	s := &session{st: &appState{queued: epoch()}, app: &v1alpha1.Application{}, before: &v1alpha1.Application{}, postponed: true}
+	if due := s.writeDue(); !due.Equal(epoch().Add(placeWithin)) {
+		t.Errorf("written at %s", due)
+	}
+}
+
+// A rollout lasts much longer than the look that began it, and there are many: it
+// does not keep what the look has decoded.
+func TestARunKeepsNothingOfTheLookThatBeganIt(t *testing.T) {
+	run := &operationRun{Run: &rollout.Run{}}
+	explains := make(chan any, 1)
+	look := func() weak.Pointer[session] {
+		s := &session{
+			applications: &applications{wakeups: newWakeups(nil), places: newPlaces(nil), installation: &installation{}},
+			app:          &v1alpha1.Application{}, dest: &destination{Cluster: &cluster.Cluster{}},
+		}
+		s.follow(run)
+		explains <- s.explainer(&plan.Plan{})
+		return weak.Make(s)
+	}
+	s := look()
+	runtime.GC()
+	if s.Value() != nil {
+		t.Error("the look is still in memory")
+	}
+	runtime.KeepAlive(explains)
 }
