@@ -22,7 +22,7 @@ const (
 // garbagePercent is what the runtime is to be told when so much is in use.
 func garbagePercent(inUse uint64) int {
 	percent := garbageBytes * 100 / max(inUse, 1)
-	return int(min(max(percent, minGarbagePercent), maxGarbagePercent)) //nolint:gosec // it is between the two
+	return int(min(max(percent, minGarbagePercent), maxGarbagePercent))
 }
 
 // paceGarbage has the share of garbage follow what is in use: it is set anew after
