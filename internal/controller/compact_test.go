@@ -41,7 +41,7 @@ func (p packer) cached(t *testing.T, app *v1alpha1.Application) *v1alpha1.Applic
 // back.
 func TestStatusIsCachedPacked(t *testing.T) {
 	p := packerFor(t)
-	at := metav1.NewTime(time.Date(2026, 1, 2, 3, 4, 5, 0, time.Local))
+	at := metav1.NewTime(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
 	app := &v1alpha1.Application{}
 	app.Name, app.Namespace = "shop", "apps"
 	app.Status = v1alpha1.ApplicationStatus{
