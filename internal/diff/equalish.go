@@ -310,17 +310,7 @@ func contains(p path, desired, live any, f filler) bool {
 		if !ok {
 			return false
 		}
-		for name, v := range d {
-			if !contains(p.field(name), v, l[name], f.field(name)) {
-				return false
-			}
-		}
-		for name, v := range l {
-			if _, set := d[name]; !set && !f.fills(p.field(name), v) {
-				return false
-			}
-		}
-		return true
+		return containsFields(p, d, l, f)
 	case []any:
 		l, ok := live.([]any)
 		if !ok || len(l) != len(d) {
@@ -335,6 +325,20 @@ func contains(p path, desired, live any, f filler) bool {
 	default:
 		return equalScalar(p, desired, live)
 	}
+}
+
+func containsFields(p path, desired, live map[string]any, f filler) bool {
+	for name, v := range desired {
+		if !contains(p.field(name), v, live[name], f.field(name)) {
+			return false
+		}
+	}
+	for name, v := range live {
+		if _, set := desired[name]; !set && !f.fills(p.field(name), v) {
+			return false
+		}
+	}
+	return true
 }
 
 // equalScalar compares a value that we own. One that typed objects leave out may

@@ -100,7 +100,7 @@ func (f filler) leavesOut(p path, want any) bool {
 		return len(want) == 0
 	case map[string]any:
 		atom, ok := f.atom()
-		return len(want) == 0 && ok && atom.Map != nil && len(atom.Map.Fields) == 0
+		return len(want) == 0 && ok && atom.Map != nil && len(atom.Fields) == 0
 	case string:
 		return want == "" && slices.Contains([]string{"apiGroup", "effect", "hostIP", "key", "namespace", "subPath", "value"}, name)
 	case bool, int64:
