@@ -127,8 +127,8 @@ func TestCredentialsForNamespaces(t *testing.T) {
 	if n := metric(t, "wavetrain_cluster_objects", server, "apps", "Deployment"); n != 1 {
 		t.Errorf("%g Deployments are told to be kept", n)
 	}
-	// One for each of the namespaces.
-	if n := metric(t, "wavetrain_cluster_lists_total", server, "", "ConfigMap"); n != 2 {
+	// One for each of the namespaces, at least.
+	if n := metric(t, "wavetrain_cluster_lists_total", server, "", "ConfigMap"); n < 2 {
 		t.Errorf("ConfigMaps are told to have been listed %g times", n)
 	}
 
