@@ -149,6 +149,8 @@ func TestExpiredWatchStartsAnew(t *testing.T) {
 			told <- change
 		}
 	})()
+	// Before the gate shuts: what knocks at it then may be let in later.
+	late.on.Store(true)
 	g.set(true)
 	if _, err := direct.Apply(b.ctx(), b.object("{apiVersion: v1, kind: ConfigMap, metadata: {name: comes}}"), ApplyOptions{}); err != nil {
 		t.Fatal(err)
@@ -156,7 +158,6 @@ func TestExpiredWatchStartsAnew(t *testing.T) {
 	if err := direct.Delete(b.ctx(), b.key("ConfigMap", "goes"), DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	late.on.Store(true)
 	g.set(false)
 	b.eventually("what happened meanwhile is seen", func() bool {
 		_, comes := c.Get(b.key("ConfigMap", "comes"))
