@@ -79,6 +79,11 @@ type floor struct {
 	plane time.Duration
 }
 
+// mean is between two runs of one floor.
+func (f floor) mean(g floor) floor {
+	return floor{wall: (f.wall + g.wall) / 2, observed: (f.observed + g.observed) / 2, plane: (f.plane + g.plane) / 2}
+}
+
 // floorA applies the workloads in a namespace, wave by wave.
 func (s *stage) floorA(ctx context.Context, workloads []workload, namespace string) (floor, error) {
 	return s.floor(ctx, workloads, namespace, s.applyWaves)
