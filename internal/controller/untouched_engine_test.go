@@ -69,7 +69,7 @@ func applicationsIn(t *testing.T, files map[string]string, pattern string) []v1a
 func TestExampleStaysUntouched(t *testing.T) {
 	t.Parallel()
 	w := newAudited(t, "external-secrets", "cnpg")
-	stayUntouched(t, w, w.applicationsOf(t, "../../examples/ask", "apps/*.yaml"), converged)
+	stayUntouched(t, w, converged, w.applicationsOf(t, "../../examples/ask", "apps/*.yaml")...)
 }
 
 func TestExampleOfAPlatformStaysUntouched(t *testing.T) {
@@ -80,12 +80,13 @@ func TestExampleOfAPlatformStaysUntouched(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.env.SetRules(t, string(rules))
-	names := w.applicationsOf(t, "../../examples/agentfy", "gitops-apps/dev/*.yaml", "agentfy-apps/dev/*.yaml")
+	// In the order of the Applications that hold them: what defines kinds and makes namespaces comes first.
+	stages := w.applicationsOf(t, "../../examples/agentfy", "gitops-apps/dev/[^m]*.yaml", "gitops-apps/dev/manifests-app.yaml", "agentfy-apps/dev/*.yaml")
 	// The credentials of a registry are nothing that a simulated vault has.
-	stayUntouched(t, w, names, func(app *v1alpha1.Application) bool {
+	stayUntouched(t, w, func(app *v1alpha1.Application) bool {
 		state := app.Status.OperationState
 		return app.Status.Sync.Status == v1alpha1.SyncStatusSynced && state != nil && state.Phase == v1alpha1.OperationSucceeded
-	})
+	}, stages...)
 }
 
 // The same of kinds that comparisons stumble over.
@@ -93,8 +94,9 @@ func TestDifficultKindsStayUntouched(t *testing.T) {
 	t.Parallel()
 	w := newAudited(t)
 	repo := gittest.New(t, tree(t, "testdata/difficult"))
-	name := w.app("difficult", repo, ".", func(app *v1alpha1.Application) { app.Spec.Destination.Namespace = "difficult" })
-	stayUntouched(t, w, []types.NamespacedName{name}, converged)
+	stayUntouched(t, w, converged, func() []types.NamespacedName {
+		return []types.NamespacedName{w.app("difficult", repo, ".", func(app *v1alpha1.Application) { app.Spec.Destination.Namespace = "difficult" })}
+	})
 }
 
 // newAudited is a control plane of the test's own, without a controller.
@@ -104,32 +106,41 @@ func newAudited(t *testing.T, ruleSets ...string) audited {
 	return audited{newWorldWithoutController(t, sandboxtest.Options{AuditLog: log, Own: true, RuleSets: ruleSets}), log}
 }
 
-// applicationsOf makes the Applications of an example, all for this cluster.
-func (a audited) applicationsOf(t *testing.T, dir string, patterns ...string) (names []types.NamespacedName) {
+// applicationsOf returns what makes the Applications of an example, all for this
+// cluster: those of one pattern of files each.
+func (a audited) applicationsOf(t *testing.T, dir string, patterns ...string) (stages []func() []types.NamespacedName) {
 	t.Helper()
 	files := tree(t, dir)
 	repo := gittest.New(t, files)
 	for _, pattern := range patterns {
-		for _, app := range applicationsIn(t, files, pattern) {
-			names = append(names, a.app(app.Name, repo, "", func(made *v1alpha1.Application) {
-				made.Spec.Source = app.Spec.Source
-				made.Spec.Source.RepoURL, made.Spec.Source.TargetRevision = repo.URL, "main"
-				made.Spec.Destination.Namespace = app.Spec.Destination.Namespace
-				made.Spec.SyncPolicy.SyncOptions = []string{"SkipDryRunOnMissingResource=true", "CreateNamespace=true"}
-			}))
-		}
+		stages = append(stages, func() (names []types.NamespacedName) {
+			for _, app := range applicationsIn(t, files, pattern) {
+				names = append(names, a.app(app.Name, repo, "", func(made *v1alpha1.Application) {
+					made.Spec.Source = app.Spec.Source
+					made.Spec.Source.RepoURL, made.Spec.Source.TargetRevision = repo.URL, "main"
+					made.Spec.Destination.Namespace = app.Spec.Destination.Namespace
+					made.Spec.SyncPolicy.SyncOptions = []string{"SkipDryRunOnMissingResource=true", "CreateNamespace=true"}
+				}))
+			}
+			return names
+		})
 	}
-	return names
+	return stages
 }
 
-// stayUntouched has Applications delivered and looks at them three times, after a
-// restart the second time.
-func stayUntouched(t *testing.T, w audited, names []types.NamespacedName, delivered func(*v1alpha1.Application) bool) {
+// stayUntouched has Applications delivered, one stage after the other, and looks at
+// them three times, after a restart the second time.
+func stayUntouched(t *testing.T, w audited, delivered func(*v1alpha1.Application) bool, stages ...func() []types.NamespacedName) {
 	t.Helper()
 	stop := w.serve(t)
 	rows := 0
-	for _, name := range names {
-		rows += len(w.until(name, 3*time.Minute, "delivered", delivered).Status.Resources)
+	var names []types.NamespacedName
+	for _, stage := range stages {
+		made := stage()
+		for _, name := range made {
+			rows += len(w.until(name, 3*time.Minute, "delivered", delivered).Status.Resources)
+		}
+		names = append(names, made...)
 	}
 	look := func() {
 		t.Helper()
